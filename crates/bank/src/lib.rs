@@ -1,0 +1,1 @@
+//! The mock bank and its gateway, with a fault lab.

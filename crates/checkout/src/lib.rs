@@ -1,0 +1,1 @@
+//! Money, cart, tax and tenders: the price of a sale, computed once.

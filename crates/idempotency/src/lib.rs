@@ -1,0 +1,1 @@
+//! The server side of the idempotency key: claim, run once, store, replay, recover.

@@ -1,0 +1,1 @@
+//! The durable queue of operations and the task that settles them.

@@ -1,0 +1,1 @@
+//! The wire between till and bank: key, requests, results, problem types.

@@ -1,0 +1,1 @@
+//! A SQLite file with one writer.

@@ -1,0 +1,1 @@
+//! The till over its SQLite file.
