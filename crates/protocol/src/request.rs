@@ -1,0 +1,341 @@
+//! What the till asks of the bank.
+
+use crate::{
+    Amount, Currency,
+    strict::{Object, invalid},
+};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use std::fmt;
+use thiserror::Error;
+
+/// Characters of a card token at most.
+const CARD_CHARS_MAX: usize = 64;
+/// Characters of a reference at most.
+const REFERENCE_CHARS_MAX: usize = 64;
+/// Characters of a payment's id at most.
+const PAYMENT_ID_CHARS_MAX: usize = 64;
+
+/// Why a body is no request. It names the member at fault and never holds a value.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{detail}")]
+pub struct DecodeError {
+    /// Whether it is no JSON object at all, or one with wrong members.
+    pub kind: DecodeErrorKind,
+    /// The member at fault, where there is one.
+    pub member: Option<String>,
+    /// What is wrong and what to send instead, for the developer of the client.
+    pub detail: String,
+}
+
+/// The two ways in which a body can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecodeErrorKind {
+    /// Not one JSON object.
+    Malformed,
+    /// A member is missing, doubled, unknown, or its value is not allowed.
+    Invalid,
+}
+
+/// What the card reader gives in place of a card number. It is not printed by `Debug`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct CardToken(String);
+
+impl CardToken {
+    /// Takes a token of 1 to 64 characters.
+    ///
+    /// # Errors
+    /// [`DecodeError`] outside of that length.
+    pub fn new(token: impl Into<String>) -> Result<Self, DecodeError> {
+        let token = token.into();
+        if (1..=CARD_CHARS_MAX).contains(&token.chars().count()) {
+            Ok(Self(token))
+        } else {
+            Err(invalid("card", &format!("must have 1 to {CARD_CHARS_MAX} characters")))
+        }
+    }
+
+    /// The token itself, for the bytes on the wire and the gateway's look at the account; never for a log or an answer.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for CardToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CardToken(…)")
+    }
+}
+
+/// `POST /v1/payments`: charge a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRequest {
+    /// What to charge, in minor units of the currency.
+    pub amount: Amount,
+    /// The currency of the amount.
+    pub currency: Currency,
+    /// The card to charge.
+    pub card: CardToken,
+    /// The till's own name for the payment, such as `till-1/1042`: up to 64 characters.
+    pub reference: Option<String>,
+    /// When the goods were handed over, where that was before the bank was ever asked.
+    pub accepted_offline_at: Option<Timestamp>,
+}
+
+impl PaymentRequest {
+    /// Reads a body strictly: unknown or doubled members, fractions and texts in place of numbers are refused.
+    ///
+    /// # Errors
+    /// [`DecodeError`] with the first member at fault.
+    pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut object = Object::parse(body)?;
+        let request = Self {
+            amount: amount(&mut object)?,
+            currency: Currency::parse(&object.text("currency", 3)?)
+                .map_err(|error| invalid("currency", &says(error)))?,
+            card: CardToken(object.text("card", CARD_CHARS_MAX)?),
+            reference: object.optional_text("reference", REFERENCE_CHARS_MAX, 0)?,
+            accepted_offline_at: object.optional_time("accepted_offline_at")?,
+        };
+        object.finish()?;
+        Ok(request)
+    }
+
+    /// The body to send. Decoding it gives an equal request; the till stores these bytes and sends no others.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut object = Map::new();
+        object.insert("amount".into(), self.amount.get().into());
+        object.insert("currency".into(), self.currency.code().into());
+        object.insert("card".into(), self.card.expose().into());
+        if let Some(reference) = &self.reference {
+            object.insert("reference".into(), reference.as_str().into());
+        }
+        if let Some(at) = self.accepted_offline_at {
+            object.insert("accepted_offline_at".into(), at.to_string().into());
+        }
+        Value::Object(object).to_string().into_bytes()
+    }
+
+    /// Each member with bytes that are equal exactly where its meaning is equal: what sameness of two requests is told by.
+    /// An absent member has no bytes, a present one has at least one.
+    #[must_use]
+    pub fn members(&self) -> Vec<(&'static str, Vec<u8>)> {
+        vec![
+            ("amount", present(self.amount.get().to_string())),
+            ("currency", present(self.currency.code())),
+            ("card", present(self.card.expose())),
+            ("reference", self.reference.as_deref().map_or_else(Vec::new, present)),
+            (
+                "accepted_offline_at",
+                self.accepted_offline_at.map_or_else(Vec::new, |at| present(at.as_nanosecond().to_string())),
+            ),
+        ]
+    }
+}
+
+/// `POST /v1/refunds`: give a payment's money back, in whole or in part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefundRequest {
+    /// The bank's id of the payment.
+    pub payment_id: String,
+    /// What to give back, in minor units of the payment's currency.
+    pub amount: Amount,
+}
+
+impl RefundRequest {
+    /// Reads a body strictly, as [`PaymentRequest::decode`] does.
+    ///
+    /// # Errors
+    /// [`DecodeError`] with the first member at fault.
+    pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        let mut object = Object::parse(body)?;
+        let request =
+            Self { payment_id: object.text("payment_id", PAYMENT_ID_CHARS_MAX)?, amount: amount(&mut object)? };
+        object.finish()?;
+        Ok(request)
+    }
+
+    /// The body to send.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut object = Map::new();
+        object.insert("payment_id".into(), self.payment_id.as_str().into());
+        object.insert("amount".into(), self.amount.get().into());
+        Value::Object(object).to_string().into_bytes()
+    }
+
+    /// Each member with bytes that are equal exactly where its meaning is equal.
+    #[must_use]
+    pub fn members(&self) -> Vec<(&'static str, Vec<u8>)> {
+        vec![("payment_id", present(&self.payment_id)), ("amount", present(self.amount.get().to_string()))]
+    }
+}
+
+fn amount(object: &mut Object) -> Result<Amount, DecodeError> {
+    Amount::new(object.integer("amount")?).map_err(|error| invalid("amount", &says(error)))
+}
+
+/// The text of an error about a member, without the subject that the caller puts before it.
+fn says(error: impl fmt::Display) -> String {
+    let text = error.to_string();
+    text.split_once(" must ").map_or_else(|| text.clone(), |(_, rest)| format!("must {rest}"))
+}
+
+/// The bytes of a member that is there: marked, so that an empty text is not an absent one.
+fn present(text: impl AsRef<str>) -> Vec<u8> {
+    let mut bytes = vec![1];
+    bytes.extend_from_slice(text.as_ref().as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn good() -> Map<String, Value> {
+        let Value::Object(good) = json!({"amount": 2490, "currency": "EUR", "card": "tok_visa"}) else {
+            unreachable!()
+        };
+        good
+    }
+
+    fn with(member: &str, value: Value) -> Vec<u8> {
+        let mut body = good();
+        body.insert(member.into(), value);
+        Value::Object(body).to_string().into_bytes()
+    }
+
+    #[test]
+    fn a_wrong_member_is_named_and_its_value_is_not() {
+        let cases = [
+            ("amount", json!(0)),
+            ("amount", json!(-1)),
+            ("amount", json!(100_000_000)),
+            ("amount", json!(u64::MAX)),
+            ("amount", json!(24.9)),
+            ("amount", json!(2490.0)),
+            ("amount", json!("2490")),
+            ("amount", Value::Null),
+            ("amount", json!(true)),
+            ("currency", json!("EURO")),
+            ("currency", json!("XXX")),
+            ("currency", json!("tok_visa")),
+            ("card", json!("")),
+            ("card", json!(5)),
+            ("card", json!("t".repeat(65))),
+            ("card", json!(["tok_visa"])),
+            ("reference", json!("r".repeat(65))),
+            ("reference", json!(5)),
+            ("accepted_offline_at", json!("yesterday")),
+            ("accepted_offline_at", json!(0)),
+            ("surprise", json!(1)),
+        ];
+        for (member, value) in cases {
+            let error = PaymentRequest::decode(&with(member, value.clone())).unwrap_err();
+            assert_eq!(error.kind, DecodeErrorKind::Invalid, "{member} {value}");
+            assert_eq!(error.member.as_deref(), Some(member), "{value}");
+            assert!(error.detail.contains(member), "{error}");
+            assert!(!error.detail.contains("tok_") && !error.detail.contains("yesterday"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_or_doubled_member_is_named() {
+        for member in ["amount", "currency", "card"] {
+            let mut body = good();
+            body.remove(member);
+            let error = PaymentRequest::decode(Value::Object(body).to_string().as_bytes()).unwrap_err();
+            assert_eq!(error.member.as_deref(), Some(member));
+        }
+        let doubled = br#"{"amount":1,"amount":2490,"currency":"EUR","card":"tok_visa"}"#;
+        assert_eq!(PaymentRequest::decode(doubled).unwrap_err().member.as_deref(), Some("amount"));
+        let doubled_unknown = br#"{"amount":1,"currency":"EUR","card":"tok_visa","x":1,"x":2}"#;
+        assert_eq!(PaymentRequest::decode(doubled_unknown).unwrap_err().member.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn what_is_no_object_is_malformed_and_not_repeated() {
+        for body in [
+            &b""[..],
+            b"[]",
+            b"tok_visa",
+            b"\"tok_visa\"",
+            b"{\"card\":\"tok_visa",
+            b"{\"amount\":1e999}",
+            b"{} {}",
+            &[0xff, 0xfe],
+        ] {
+            let error = PaymentRequest::decode(body).unwrap_err();
+            assert_eq!(error.kind, DecodeErrorKind::Malformed, "{body:?}");
+            assert!(!error.detail.contains("tok_"), "{error}");
+        }
+    }
+
+    #[test]
+    fn lengths_count_characters_and_not_bytes() {
+        assert!(PaymentRequest::decode(&with("reference", json!("é".repeat(64)))).is_ok());
+        assert!(PaymentRequest::decode(&with("card", json!("é".repeat(64)))).is_ok());
+    }
+
+    #[test]
+    fn null_is_as_absent_and_equal_instants_are_equal() {
+        let absent = PaymentRequest::decode(&with("reference", Value::Null)).unwrap();
+        assert_eq!(absent, PaymentRequest::decode(&Value::Object(good()).to_string().into_bytes()).unwrap());
+        let at = |text: &str| PaymentRequest::decode(&with("accepted_offline_at", json!(text))).unwrap();
+        assert_eq!(at("2026-11-29T10:00:00Z").members(), at("2026-11-29T13:00:00.000+03:00").members());
+        assert_ne!(absent.members(), PaymentRequest::decode(&with("reference", json!(""))).unwrap().members());
+    }
+
+    #[test]
+    fn a_token_is_not_printed() {
+        let request = PaymentRequest::decode(&with("card", json!("tok_visa"))).unwrap();
+        assert!(!format!("{request:?}").contains("tok_"));
+    }
+
+    fn any_request() -> impl Strategy<Value = PaymentRequest> {
+        let currency = prop::sample::select(Currency::supported().collect::<Vec<_>>());
+        let at = prop::option::of(
+            (-60_000_000_000_i64..250_000_000_000).prop_map(|second| Timestamp::from_second(second).unwrap()),
+        );
+        (1..=99_999_999_i64, currency, "\\PC{1,64}", prop::option::of("\\PC{0,64}"), at).prop_map(
+            |(amount, currency, card, reference, accepted_offline_at)| PaymentRequest {
+                amount: Amount::new(amount).unwrap(),
+                currency,
+                card: CardToken::new(card).unwrap(),
+                reference,
+                accepted_offline_at,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_decodes_to_the_same(request in any_request()) {
+            prop_assert_eq!(PaymentRequest::decode(&request.encode()).unwrap(), request);
+        }
+
+        #[test]
+        fn exactly_the_members_that_were_changed_differ(a in any_request(), b in any_request(), changed in 0..5_usize) {
+            let mut c = a.clone();
+            match changed {
+                0 => c.amount = b.amount,
+                1 => c.currency = b.currency,
+                2 => c.card = b.card,
+                3 => c.reference = b.reference,
+                _ => c.accepted_offline_at = b.accepted_offline_at,
+            }
+            let differing: Vec<usize> = (0..5).filter(|&i| a.members()[i] != c.members()[i]).collect();
+            prop_assert_eq!(differing, if a == c { vec![] } else { vec![changed] });
+        }
+
+        #[test]
+        fn no_body_makes_decoding_panic(body: Vec<u8>) {
+            let _: Result<PaymentRequest, DecodeError> = PaymentRequest::decode(&body);
+            let _: Result<RefundRequest, DecodeError> = RefundRequest::decode(&body);
+        }
+    }
+}
