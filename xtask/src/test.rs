@@ -1,0 +1,164 @@
+//! `cargo xtask test`: everything that has to be green.
+
+use std::{path::Path, process::Command, time::Instant};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::{
+    setup,
+    step::{cargo, output, program, root, step, succeed, target},
+    ui,
+};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this part
+    #[arg(long)]
+    only: Option<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Format, lints, tests and dependencies of the Rust code
+    Rust,
+    /// Types and component tests of the window
+    Ui,
+    /// Tests of the real window, with a real bank
+    Window,
+    /// The bank's contract and the prices with known right values, from outside
+    Conformance,
+}
+
+/// The cases of the bank's contract that wait for a later issue, by a word of their names. This list only gets shorter.
+const CONFORMANCE_LATER: &[&str] = &[
+    "though_it_would",
+    "another_route",
+    "foreign",
+    "expired",
+    "never_purged",
+    "cancel",
+    "refunds",
+    "policy",
+    "list_payments",
+    "lab_rules",
+];
+
+/// Tests of the real window are a step of their own; plain `cargo test` tells them by the module they all stand in.
+const WINDOW_MODULE: &str = "real_window::";
+
+/// Sets up and runs every part, or the one asked for. A part that fails does not keep the others from being run.
+///
+/// # Errors
+/// Where set-up fails, and at the end where anything failed, naming it.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let start = Instant::now();
+    let wants = |part| options.only.is_none_or(|only| only == part);
+    let builds = wants(Part::Rust) || wants(Part::Window) || wants(Part::Conformance);
+    if builds {
+        setup::for_test()?;
+    }
+    // The window is embedded into the app, so it comes before anything is compiled.
+    if options.only != Some(Part::Conformance) {
+        ui::prepare()?;
+    }
+
+    let mut failed: Vec<String> = Vec::new();
+    let mut note = |done: Result<()>| {
+        if let Err(error) = done {
+            failed.push(format!("{error:#}"));
+        }
+    };
+    if wants(Part::Rust) {
+        note(step("Rust: format", || succeed(cargo().args(["fmt", "--all", "--check"]))));
+    }
+    if wants(Part::Ui) {
+        note(ui::check());
+        note(ui::test());
+    }
+    if builds {
+        // One build for all that follows: the same packages and features each time, so that nothing is compiled twice.
+        let built = step("Rust: build", || succeed(cargo().args(["build", "--workspace", "--all-targets"])));
+        let runnable = built.is_ok();
+        note(built);
+        if wants(Part::Rust) && runnable {
+            rust(&mut note);
+        }
+        if wants(Part::Window) && runnable {
+            note(step("Real window", || succeed(&mut window_tests())));
+        }
+        if wants(Part::Conformance) && runnable {
+            conformance(&mut note);
+        }
+    }
+
+    println!("\n{:.0} s in all.", start.elapsed().as_secs_f64());
+    if !failed.is_empty() {
+        bail!("{} failed:\n    {}", failed.len(), failed.join("\n    "));
+    }
+    println!("All green.");
+    Ok(())
+}
+
+fn rust(note: &mut impl FnMut(Result<()>)) {
+    note(step("Rust: lints", || {
+        succeed(cargo().args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    }));
+    if nextest() {
+        note(step("Rust: tests", || {
+            succeed(cargo().args(["nextest", "run", "--workspace", "--filterset", "not binary(=window)"]))
+        }));
+        note(step("Rust: examples in the documentation", || succeed(cargo().args(["test", "--workspace", "--doc"]))));
+    } else {
+        note(step("Rust: tests, and examples in the documentation", || {
+            succeed(cargo().args(["test", "--workspace", "--no-fail-fast", "--", "--skip", WINDOW_MODULE]))
+        }));
+    }
+    if output(cargo().args(["deny", "--version"])).is_some() {
+        note(step("Rust: dependencies", || {
+            succeed(cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
+        }));
+    } else {
+        println!("\n==> Rust: dependencies: cargo-deny is not installed, left out");
+    }
+}
+
+fn window_tests() -> Command {
+    let mut command = cargo();
+    if nextest() {
+        command.args(["nextest", "run", "--workspace", "--filterset", "binary(=window)"]);
+    } else {
+        command.args(["test", "--workspace", "--test", "window"]);
+    }
+    command
+}
+
+fn nextest() -> bool {
+    output(cargo().args(["nextest", "--version"])).is_some()
+}
+
+/// Checks that stand outside the project, in a folder beside it: they see the programs only as a stranger does.
+fn conformance(note: &mut impl FnMut(Result<()>)) {
+    let Some(shared) = shared() else {
+        println!("\n==> Bank's contract and prices: no ../shared here, left out");
+        return;
+    };
+    let programs = target().join("debug");
+    note(step("Bank: conformance to its contract", || {
+        let mut check = program("python3");
+        check.arg(shared.join("conformance/run.py")).env("KASSA_BANK", programs.join("kassa-bank"));
+        for word in CONFORMANCE_LATER {
+            check.args(["-x", word]);
+        }
+        succeed(&mut check)
+    }));
+    note(step("Till: prices with known right values", || {
+        succeed(program("python3").arg(shared.join("golden/check.py")).env("KASSA_TILL", programs.join("kassa-till")))
+    }));
+}
+
+/// Relative to the project's folder, which every program here starts in.
+fn shared() -> Option<&'static Path> {
+    let shared = Path::new("../shared");
+    root().join(shared).is_dir().then_some(shared)
+}
