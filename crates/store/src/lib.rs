@@ -1,1 +1,198 @@
-//! A SQLite file with one writer.
+//! A SQLite file with one writer: pragmas read back, migrations, group commit.
+//!
+//! Till and bank keep everything in one SQLite file each, and both need the same of it: what was answered as written
+//! survives a power loss, a click never waits behind background work, and a file that is damaged, foreign or too new is
+//! left alone. This crate knows neither of them.
+//!
+//! **The one invariant:** a write is answered as done only after the COMMIT that holds it returned with
+//! `synchronous=FULL`; whatever else is answered says honestly whether nothing was written ([`WriteError::Refused`],
+//! [`WriteError::Storage`]) or whether nobody can know without a look ([`WriteError::Uncertain`]).
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use store::{Migration, Priority, Schema, Store};
+//!
+//! let schema = Schema {
+//!     application_id: 0x4b41_5353,
+//!     migrations: vec![Migration { version: 1, name: "first", sql: "CREATE TABLE t (n INTEGER) STRICT" }],
+//! };
+//! let store = Store::open("data/till.db".as_ref(), &schema)?;
+//! store.write(Priority::Click, |tx| tx.execute("INSERT INTO t VALUES (1)", [])).await?;
+//! # Ok(()) }
+//! ```
+
+mod error;
+mod file;
+mod lock;
+mod pragmas;
+mod readers;
+mod schema;
+mod writer;
+
+pub use error::{OpenError, ReadError, StorageError, WriteError};
+pub use lock::{LockError, LockFile};
+pub use schema::{Migration, Schema};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use readers::Readers;
+use writer::Writer;
+
+/// Which pieces of work go first. Order within one priority is first come, first served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Somebody is waiting for it: a cashier's click, a request to the bank.
+    Click,
+    /// The rest: settling, recovery, purging.
+    Background,
+}
+
+/// A handle to one open SQLite file. Clones share the writer and the readers; the last one to go ends them, after
+/// everything that was already accepted has been committed and answered.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    writer: Option<Writer>,
+    readers: Readers,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the file for reading and writing, making it (0600, its folder 0700) where it isn't there, and brings it to
+    /// the newest version of `schema`.
+    ///
+    /// One process at a time should write to a file: hold a [`LockFile`] beside it. Without one the file is still
+    /// safe, but writers wait for each other and may answer [`WriteError::Storage`].
+    ///
+    /// # Errors
+    /// The file is another program's, was written by a newer version (it is left untouched, to the byte), can't be
+    /// copied before its migration, a pragma did not take, or SQLite itself failed or is too old to be trusted.
+    pub fn open(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
+        schema::check_sqlite()?;
+        schema.check_numbering()?;
+        file::make_private(path)?;
+        schema::preflight(path, schema)?;
+        let mut connection = pragmas::open_writer(path)?;
+        schema::migrate(&mut connection, path, schema)?;
+        let readers = Readers::start(path)?;
+        let writer = Writer::start(path, connection)?;
+        Ok(Store { inner: Arc::new(Inner { path: path.to_owned(), writer: Some(writer), readers }) })
+    }
+
+    /// Opens the file for commands that only read, also while another process owns and writes it. Every write on it is
+    /// answered with [`StorageError::ReadOnly`].
+    ///
+    /// # Errors
+    /// There is no file, it isn't ours, or its version isn't exactly the newest of `schema`: reading can't migrate.
+    pub fn open_read_only(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
+        schema::check_sqlite()?;
+        schema.check_numbering()?;
+        if !path.try_exists()? {
+            return Err(OpenError::Missing { path: path.to_owned() });
+        }
+        schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
+        let readers = Readers::start(path)?;
+        Ok(Store { inner: Arc::new(Inner { path: path.to_owned(), writer: None, readers }) })
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// How many COMMITs the writer has made since it was opened, migrations not counted. Fewer than there were writes
+    /// where several shared one.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.inner.writer.as_ref().map_or(0, Writer::commits)
+    }
+
+    /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and
+    /// answers after that transaction's COMMIT is durable.
+    ///
+    /// A piece must not end the transaction, and should be quick: nothing else is written meanwhile. Once the future
+    /// has been polled the piece will run, also when the future is dropped.
+    ///
+    /// # Errors
+    /// See [`WriteError`]: each variant says what is known of the write.
+    pub async fn write<T, E, F>(&self, priority: Priority, piece: F) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        let Some(writer) = &self.inner.writer else { return Err(WriteError::Storage(StorageError::ReadOnly)) };
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        writer.submit(priority, piece, move |result| {
+            // The caller may have gone; the write stands all the same.
+            let _ = reply.send(result);
+        })?;
+        answer.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// [`Store::write`] for code outside an async runtime: blocks this thread until the write is answered.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn write_blocking<T, E, F>(&self, priority: Priority, piece: F) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        let Some(writer) = &self.inner.writer else { return Err(WriteError::Storage(StorageError::ReadOnly)) };
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        writer.submit(priority, piece, move |result| {
+            let _ = reply.send(result);
+        })?;
+        answer.recv().unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// Runs `look` on one of a few read-only connections, in a transaction: all its statements see one state of the
+    /// file, with every write answered before.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub async fn read<T, E, F>(&self, look: F) -> Result<T, ReadError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        self.inner.readers.submit(look, move |result| {
+            let _ = reply.send(result);
+        })?;
+        answer.await.unwrap_or(Err(ReadError::Closed))
+    }
+
+    /// [`Store::read`] for code outside an async runtime: blocks this thread until the answer is there.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn read_blocking<T, E, F>(&self, look: F) -> Result<T, ReadError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        self.inner.readers.submit(look, move |result| {
+            let _ = reply.send(result);
+        })?;
+        answer.recv().unwrap_or(Err(ReadError::Closed))
+    }
+}

@@ -1,0 +1,199 @@
+//! What can go wrong with a file, and what is known of a write afterwards.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
+
+/// Why a file could not be opened. Each message is one line that can be shown as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is nothing to read.
+    #[error("{path}: no such file", path = path.display())]
+    Missing {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// A SQLite file of another program, or of the other half of this one.
+    #[error("{path}: not a file of this program (application id {found:#x}, not {expected:#x})", path = path.display())]
+    WrongApplication {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// What the file says it belongs to.
+        found: i32,
+        /// What was expected.
+        expected: i32,
+    },
+    /// Written by a newer version of the program. The file has not been touched.
+    #[error("{path}: written by a newer version (its format is {found}, this version knows {newest})", path = path.display())]
+    Newer {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The file's version.
+        found: u32,
+        /// The newest version this program knows.
+        newest: u32,
+    },
+    /// An older file, asked for by a command that only reads.
+    #[error("{path}: its format is {found}, reading needs {newest}: start the program once to bring it up to date", path = path.display())]
+    NeedsMigration {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The file's version.
+        found: u32,
+        /// The version that reading needs.
+        newest: u32,
+    },
+    /// A pragma that durability or safety rests on did not take.
+    #[error("SQLite did not accept {name}: wanted {wanted}, has {found}")]
+    Pragma {
+        /// The pragma's name.
+        name: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What it reads back as.
+        found: String,
+    },
+    /// SQLite before 3.51.3 can lose a commit in WAL mode.
+    #[error("SQLite {found} can lose commits, 3.51.3 or newer is needed")]
+    OldSqlite {
+        /// The version that is linked.
+        found: &'static str,
+    },
+    /// The migrations given are not numbered 1, 2, 3, …: a mistake of the program.
+    #[error("migration {name} is numbered {version}, expected {expected}")]
+    Numbering {
+        /// The migration's name.
+        name: &'static str,
+        /// Its number.
+        version: u32,
+        /// The number that it should have.
+        expected: u32,
+    },
+    /// A migration failed and was rolled back; the file is as it was.
+    #[error("migration {version} ({name}) failed: {source}")]
+    Migration {
+        /// The migration's number.
+        version: u32,
+        /// Its name.
+        name: &'static str,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// No copy could be made before a migration, so it was not run.
+    #[error("no copy could be made at {path} before the migration: {source}", path = path.display())]
+    Copy {
+        /// Where the copy was to go.
+        path: PathBuf,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// SQLite could not open or read the file.
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file system refused.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Why the file did not do what was asked of it. Cheap to clone: one failure answers a whole batch.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StorageError {
+    /// SQLite said so: locked by another program, disk full, I/O error, …
+    #[error("{0}")]
+    Sqlite(Arc<rusqlite::Error>),
+    /// The file could not be opened again after an error.
+    #[error("could not be opened again: {0}")]
+    Reopen(Arc<OpenError>),
+    /// SQLite rolled the whole transaction back because of an error in one of its pieces.
+    #[error("the transaction was rolled back after an error in it")]
+    RolledBack,
+    /// A piece ended the transaction by itself, which it must not.
+    #[error("the transaction was ended from inside")]
+    TransactionEnded,
+    /// The piece panicked; it was rolled back.
+    #[error("the work on the file panicked: {0}")]
+    Panicked(Arc<str>),
+    /// The file was opened for reading only.
+    #[error("the file was opened for reading only")]
+    ReadOnly,
+}
+
+impl From<rusqlite::Error> for StorageError {
+    fn from(error: rusqlite::Error) -> Self {
+        StorageError::Sqlite(Arc::new(error))
+    }
+}
+
+impl StorageError {
+    /// SQLite's own class of the error, where it came from there.
+    #[must_use]
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            StorageError::Sqlite(error) => error.sqlite_error_code(),
+            _ => None,
+        }
+    }
+
+    /// Another program holds the file's lock.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// There is no room left for the file.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.code(), Some(ErrorCode::DiskFull))
+    }
+}
+
+/// Why a write was not answered as done, by what is known of it.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError<E> {
+    /// The piece itself said no, and was rolled back alone. **Nothing of it is in the file.** Its error may be an
+    /// SQLite error that the piece ran into.
+    #[error("{0}")]
+    Refused(E),
+    /// The file could not be written. **Nothing of the piece is in the file.**
+    #[error("nothing was saved: {0}")]
+    Storage(StorageError),
+    /// COMMIT itself failed. The piece **may or may not be in the file**: look the row up before saying anything. The
+    /// connection has been closed, so that a look reads what the disk has.
+    #[error("it is not known whether it was saved: {0}")]
+    Uncertain(StorageError),
+    /// The store is closing; the piece did not run.
+    #[error("the file is closed")]
+    Closed,
+    /// Too much is waiting already; the piece did not run.
+    #[error("too many writes are waiting")]
+    Overloaded,
+}
+
+/// Why a read gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError<E> {
+    /// The look itself failed.
+    #[error("{0}")]
+    Failed(E),
+    /// The file could not be read.
+    #[error("{0}")]
+    Storage(StorageError),
+    /// The store is closing.
+    #[error("the file is closed")]
+    Closed,
+    /// Too many reads are waiting already.
+    #[error("too many reads are waiting")]
+    Overloaded,
+}
+
+/// What a panic said, for the log and the caller.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> Arc<str> {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        Arc::from(*text)
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        Arc::from(text.as_str())
+    } else {
+        Arc::from("no message")
+    }
+}

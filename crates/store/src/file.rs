@@ -1,0 +1,78 @@
+//! The file on disk: made private, never opened behind SQLite's back.
+//!
+//! POSIX locks of a file vanish when *any* handle of the process on it is closed, so nothing here opens a database file
+//! that may be open in SQLite already: existing files are only looked at by name.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Makes the file (0600) and its folder (0700) where they are missing, and makes their names durable.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    if let Some(folder) = folder_of(path)
+        && !folder.try_exists()?
+    {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+        if let Some(above) = folder_of(folder) {
+            sync_folder(above)?;
+        }
+    }
+    match create_private(path) {
+        Ok(_) => folder_of(path).map_or(Ok(()), sync_folder),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a new file that only its owner can read; fails where there is one.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes the names in a folder durable. Only Unix can; elsewhere the file system does it by itself.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+/// The folder that holds the file; the current one for a bare name.
+pub(crate) fn folder_of(path: &Path) -> Option<&Path> {
+    path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+}
+
+/// The file's name with something after it: SQLite's side files, copies.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The file as a URI that tells SQLite to read it without a lock or a side file.
+pub(crate) fn immutable_uri(path: &Path) -> io::Result<String> {
+    let absolute = std::path::absolute(path)?;
+    let text = absolute.as_os_str().as_encoded_bytes();
+    let mut uri = String::from("file://");
+    if !text.starts_with(b"/") {
+        uri.push('/');
+    }
+    for &byte in text {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => uri.push(byte.into()),
+            b'\\' if cfg!(windows) => uri.push('/'),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    Ok(uri)
+}

@@ -1,0 +1,68 @@
+//! One owner for a file or a data folder, proved by the operating system.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::file;
+
+/// An exclusive lock that lasts as long as this value, and no longer than the process: the system lets go of it at
+/// the owner's death, however it died. So a lock that can be taken proves that the last owner is gone.
+#[derive(Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    _file: File,
+}
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another owner is alive.
+    #[error("{path}: in use by another process{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), path = path.display())]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// The owner's process id, where it could be read.
+        pid: Option<u32>,
+    },
+    /// The lock file could not be made or locked.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the file system said.
+        source: std::io::Error,
+    },
+}
+
+impl LockFile {
+    /// Takes the lock at once or not at all. The file holds the owner's process id, for people; it stays behind when
+    /// the lock is let go, because removing it would let two owners in.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] where another process, or another value in this one, has it.
+    pub fn acquire(path: &Path) -> Result<LockFile, LockError> {
+        let io = |source| LockError::Io { path: path.to_owned(), source };
+        file::make_private(path).map_err(io)?;
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                return Err(LockError::Held { path: path.to_owned(), pid });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        file.set_len(0).map_err(io)?;
+        file.seek(SeekFrom::Start(0)).map_err(io)?;
+        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        Ok(LockFile { path: path.to_owned(), _file: file })
+    }
+
+    /// Where the lock file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,88 @@
+//! The settings that durability and safety rest on: set at every open, and read back, because SQLite ignores a pragma
+//! that it doesn't know or can't honour without a word.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::OpenError;
+
+/// How long to wait for another program that holds the file's lock. Short: a cashier is waiting, and a bank has an
+/// honest answer for "not now".
+pub(crate) const BUSY_MS: u64 = 1_000;
+
+/// What the write-ahead log is cut back to after a checkpoint, in bytes.
+const JOURNAL_BYTES_MAX: i64 = 8 * 1024 * 1024;
+
+/// Prepared statements kept per connection; more than till and bank have.
+const STATEMENTS_MAX: usize = 128;
+
+/// Opens the writing connection.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    common(&connection)?;
+    set(&connection, "journal_mode", "wal".to_owned().into(), "wal".to_owned().into())?;
+    // FULL is what makes an answered commit survive a power loss; NORMAL loses the last ones in WAL mode.
+    set(&connection, "synchronous", "full".to_owned().into(), 2.into())?;
+    set(&connection, "fullfsync", 1.into(), 1.into())?;
+    set(&connection, "checkpoint_fullfsync", 1.into(), 1.into())?;
+    set(&connection, "foreign_keys", 1.into(), 1.into())?;
+    // Without it REPLACE would pass by the delete triggers that keep append-only tables append-only.
+    set(&connection, "recursive_triggers", 1.into(), 1.into())?;
+    set(&connection, "journal_size_limit", JOURNAL_BYTES_MAX.into(), JOURNAL_BYTES_MAX.into())?;
+    Ok(connection)
+}
+
+/// Opens a connection that can't write.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    common(&connection)?;
+    set(&connection, "query_only", 1.into(), 1.into())?;
+    Ok(connection)
+}
+
+fn common(connection: &Connection) -> Result<(), OpenError> {
+    connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
+    let busy_ms = i64::try_from(BUSY_MS).unwrap_or(i64::MAX);
+    check(connection, "busy_timeout", &busy_ms.into())?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    set(connection, "trusted_schema", 0.into(), 0.into())?;
+    // A mapped file turns another process's truncation into a crash.
+    connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(())).or_else(no_row)?;
+    // Builds without memory mapping answer no row at all, which is as good.
+    match connection.pragma_query_value(None, "mmap_size", |row| row.get::<_, Value>(0)) {
+        Ok(Value::Integer(0)) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
+        Ok(found) => Err(OpenError::Pragma { name: "mmap_size", wanted: "0".to_owned(), found: shown(&found) }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn set(connection: &Connection, name: &'static str, value: Value, wanted: Value) -> Result<(), OpenError> {
+    // Some pragmas answer the new value, some nothing.
+    connection.pragma_update_and_check(None, name, value, |_| Ok(())).or_else(no_row)?;
+    check(connection, name, &wanted)
+}
+
+fn check(connection: &Connection, name: &'static str, wanted: &Value) -> Result<(), OpenError> {
+    let found: Value = connection.pragma_query_value(None, name, |row| row.get(0))?;
+    if found == *wanted { Ok(()) } else { Err(OpenError::Pragma { name, wanted: shown(wanted), found: shown(&found) }) }
+}
+
+fn no_row(error: rusqlite::Error) -> rusqlite::Result<()> {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => Ok(()),
+        error => Err(error),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Integer(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}

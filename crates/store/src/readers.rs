@@ -1,0 +1,139 @@
+//! A few read-only connections, each on a thread of its own: a look never waits for the writer.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::error::{OpenError, ReadError, StorageError, panic_message};
+use crate::pragmas;
+
+/// Enough for a window, a settling task and a command at once.
+const THREADS: usize = 3;
+
+/// Looks that may wait before more are refused.
+const WAITING_MAX: usize = 1_024;
+
+type Look = Box<dyn FnOnce(Result<&Connection, StorageError>) + Send>;
+
+struct Waiting {
+    looks: VecDeque<Look>,
+    closed: bool,
+}
+
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing panics while it holds the lock, so what it guards is whole.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The pool.
+pub(crate) struct Readers {
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    pub(crate) fn start(path: &Path) -> Result<Readers, OpenError> {
+        let queue = Arc::new(Queue {
+            waiting: Mutex::new(Waiting { looks: VecDeque::new(), closed: false }),
+            changed: Condvar::new(),
+        });
+        let mut readers = Readers { queue: queue.clone(), threads: Vec::with_capacity(THREADS) };
+        for number in 0..THREADS {
+            let connection = pragmas::open_reader(path)?;
+            let queue = queue.clone();
+            let path = path.to_owned();
+            let thread = std::thread::Builder::new()
+                .name(format!("store-reader-{number}"))
+                .spawn(move || serve(&queue, &path, Some(connection)))?;
+            readers.threads.push(thread);
+        }
+        Ok(readers)
+    }
+
+    pub(crate) fn submit<T, E, F, A>(&self, look: F, answer: A) -> Result<(), ReadError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        A: FnOnce(Result<T, ReadError<E>>) + Send + 'static,
+    {
+        let look: Look = Box::new(move |connection| {
+            answer(connection.map_or_else(|error| Err(ReadError::Storage(error)), |connection| run(connection, look)))
+        });
+        let mut waiting = self.queue.lock();
+        if waiting.closed {
+            return Err(ReadError::Closed);
+        }
+        if waiting.looks.len() >= WAITING_MAX {
+            return Err(ReadError::Overloaded);
+        }
+        waiting.looks.push_back(look);
+        self.queue.changed.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.queue.lock().closed = true;
+        self.queue.changed.notify_all();
+        let this = std::thread::current().id();
+        for thread in self.threads.drain(..) {
+            // A look may hold the last handle; a thread can't wait for itself.
+            if thread.thread().id() != this && thread.join().is_err() {
+                tracing::error!("a reading thread panicked");
+            }
+        }
+    }
+}
+
+fn run<T, E, F>(connection: &Connection, look: F) -> Result<T, ReadError<E>>
+where
+    F: FnOnce(&Connection) -> Result<T, E>,
+{
+    connection.execute_batch("BEGIN").map_err(|error| ReadError::Storage(error.into()))?;
+    let result = catch_unwind(AssertUnwindSafe(|| look(connection)));
+    // A failed statement may have ended the transaction already; nothing was written that could be lost.
+    if !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK").map_err(|error| ReadError::Storage(error.into()))?;
+    }
+    match result {
+        Ok(result) => result.map_err(ReadError::Failed),
+        Err(payload) => Err(ReadError::Storage(StorageError::Panicked(panic_message(&*payload)))),
+    }
+}
+
+fn serve(queue: &Queue, path: &Path, mut connection: Option<Connection>) {
+    while let Some(look) = next(queue) {
+        // A transaction that can't be ended would show the same old state for ever: start afresh.
+        connection = connection.filter(Connection::is_autocommit);
+        match connection.take().map_or_else(|| pragmas::open_reader(path), Ok) {
+            Ok(opened) => look(Ok(connection.insert(opened))),
+            Err(error) => look(Err(StorageError::Reopen(Arc::new(error)))),
+        }
+    }
+}
+
+fn next(queue: &Queue) -> Option<Look> {
+    let mut waiting = queue.lock();
+    loop {
+        if let Some(look) = waiting.looks.pop_front() {
+            return Some(look);
+        }
+        if waiting.closed {
+            return None;
+        }
+        waiting = queue.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+    }
+}

@@ -1,0 +1,320 @@
+//! One writer: groups, refusals, panics, locks and full disks.
+
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use rusqlite::{Connection, ErrorCode};
+use store::{Migration, Priority, ReadError, Schema, StorageError, Store, WriteError};
+use tokio::sync::oneshot::{self, error::RecvError};
+use tokio::task::JoinHandle;
+
+const SQL: &str = "
+    CREATE TABLE t (n INTEGER NOT NULL UNIQUE, text TEXT) STRICT;
+    CREATE TABLE parent (id INTEGER PRIMARY KEY) STRICT;
+    CREATE TABLE child (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED) STRICT;";
+
+type Write<T> = Result<T, WriteError<rusqlite::Error>>;
+
+fn open(folder: &Path) -> Result<Store, store::OpenError> {
+    let migrations = vec![Migration { version: 1, name: "first", sql: SQL }];
+    Store::open(&folder.join("a.db"), &Schema { application_id: 7, migrations })
+}
+
+async fn insert(store: &Store, priority: Priority, n: i64) -> Write<usize> {
+    store.write(priority, move |tx| tx.execute("INSERT INTO t (n) VALUES (?1)", [n])).await
+}
+
+/// Occupies the writer until the sender is used or dropped; returns once it is occupied.
+async fn hold(store: &Store) -> Result<(JoinHandle<Write<()>>, Sender<()>), RecvError> {
+    let (sender, receiver) = channel();
+    let (started, at_start) = oneshot::channel();
+    let store = store.clone();
+    let held = tokio::spawn(async move {
+        let piece = move |_: &Connection| {
+            let _ = started.send(());
+            let _ = receiver.recv();
+            Ok(())
+        };
+        store.write(Priority::Click, piece).await
+    });
+    at_start.await?;
+    Ok((held, sender))
+}
+
+async fn let_go(sender: Sender<()>) {
+    drop(sender);
+}
+
+async fn numbers(store: &Store) -> Result<Vec<i64>, ReadError<rusqlite::Error>> {
+    store.read(|c| c.prepare("SELECT n FROM t ORDER BY n")?.query_map([], |row| row.get(0))?.collect()).await
+}
+
+#[tokio::test]
+async fn what_was_waiting_shares_one_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let before = store.commits();
+    let (held, sender) = hold(&store).await.unwrap();
+    let writes = futures::future::join_all((0..40).map(|n| insert(&store, Priority::Background, n)));
+    let (held, written, ()) = tokio::join!(held, writes, let_go(sender));
+    held.unwrap().unwrap();
+    assert!(written.iter().all(Result::is_ok));
+    assert_eq!(numbers(&store).await.unwrap().len(), 40);
+    assert_eq!(store.commits() - before, 2, "the one that was running, and one for all that came meanwhile");
+}
+
+#[tokio::test]
+async fn a_lone_write_is_committed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    for n in 0..3 {
+        insert(&store, Priority::Click, n).await.unwrap();
+        assert_eq!(store.commits(), u64::try_from(n).unwrap() + 1);
+    }
+}
+
+#[tokio::test]
+async fn one_that_refuses_leaves_the_others_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let before = store.commits();
+    let (held, sender) = hold(&store).await.unwrap();
+    let refusing = store.write(Priority::Click, |tx| {
+        tx.execute("INSERT INTO t (n) VALUES (50)", []).unwrap();
+        Err::<(), &str>("not today")
+    });
+    let (held, first, refused, constrained, last, ()) = tokio::join!(
+        held,
+        insert(&store, Priority::Click, 1),
+        refusing,
+        insert(&store, Priority::Click, 1),
+        insert(&store, Priority::Click, 2),
+        let_go(sender)
+    );
+    held.unwrap().unwrap();
+    first.unwrap();
+    last.unwrap();
+    assert!(matches!(refused, Err(WriteError::Refused("not today"))));
+    assert!(matches!(constrained, Err(WriteError::Refused(_))));
+    assert_eq!(numbers(&store).await.unwrap(), [1, 2]);
+    assert_eq!(store.commits() - before, 1, "all of them were one group");
+}
+
+#[tokio::test]
+async fn a_panic_is_rolled_back_and_the_writer_lives_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    let panicking = store.write(Priority::Click, |tx| -> rusqlite::Result<()> {
+        tx.execute("INSERT INTO t (n) VALUES (50)", [])?;
+        panic!("a mistake")
+    });
+    let (held, panicked, other, ()) = tokio::join!(held, panicking, insert(&store, Priority::Click, 1), let_go(sender));
+    held.unwrap().unwrap();
+    other.unwrap();
+    assert!(matches!(panicked, Err(WriteError::Storage(StorageError::Panicked(text))) if &*text == "a mistake"));
+    insert(&store, Priority::Click, 2).await.unwrap();
+    assert_eq!(numbers(&store).await.unwrap(), [1, 2]);
+}
+
+#[tokio::test]
+async fn clicks_overtake_background_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |priority, name: &'static str| {
+        let order = order.clone();
+        store.write(priority, move |_| {
+            order.lock().unwrap().push(name);
+            Ok::<_, rusqlite::Error>(())
+        })
+    };
+    let (held, sender) = hold(&store).await.unwrap();
+    let (held, a, b, c, d, ()) = tokio::join!(
+        held,
+        note(Priority::Background, "settle 1"),
+        note(Priority::Background, "settle 2"),
+        note(Priority::Click, "click 1"),
+        note(Priority::Click, "click 2"),
+        let_go(sender)
+    );
+    held.unwrap().unwrap();
+    for result in [a, b, c, d] {
+        result.unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), ["click 1", "click 2", "settle 1", "settle 2"]);
+}
+
+#[tokio::test]
+async fn a_lock_held_by_another_program_fails_the_write_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    insert(&store, Priority::Click, 1).await.unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let started = std::time::Instant::now();
+    let refused = insert(&store, Priority::Click, 2).await;
+    assert!(matches!(&refused, Err(WriteError::Storage(error)) if error.is_locked()), "{refused:?}");
+    assert!(started.elapsed() < std::time::Duration::from_secs(5), "the wait for the lock is short");
+    assert_eq!(numbers(&store).await.unwrap(), [1], "reading goes on meanwhile");
+    other.execute_batch("ROLLBACK").unwrap();
+    insert(&store, Priority::Click, 3).await.unwrap();
+    assert_eq!(numbers(&store).await.unwrap(), [1, 3]);
+}
+
+#[tokio::test]
+async fn a_full_disk_fails_the_write_and_keeps_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    insert(&store, Priority::Click, 1).await.unwrap();
+    let limit = |tx: &Connection, pages: i64| {
+        tx.pragma_update_and_check(None, "max_page_count", pages, |row| row.get::<_, i64>(0))
+    };
+    let pages =
+        store.write(Priority::Click, move |tx| limit(tx, tx.pragma_query_value(None, "page_count", |row| row.get(0))?));
+    pages.await.unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    let large =
+        store.write(Priority::Click, |tx| tx.execute("INSERT INTO t (n, text) VALUES (2, ?1)", ["x".repeat(100_000)]));
+    let (held, full, ()) = tokio::join!(held, large, let_go(sender));
+    let Err(WriteError::Refused(error)) = full else { panic!("{full:?}") };
+    assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
+    // SQLite may or may not have rolled back the whole group; either way each caller was told the truth.
+    assert!(matches!(held, Ok(Ok(()) | Err(WriteError::Storage(StorageError::RolledBack)))), "{held:?}");
+    assert_eq!(numbers(&store).await.unwrap(), [1]);
+    store.write(Priority::Click, move |tx| limit(tx, 1_000_000)).await.unwrap();
+    insert(&store, Priority::Click, 3).await.unwrap();
+    assert_eq!(numbers(&store).await.unwrap(), [1, 3]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_sqlite_rolled_back_is_told_to_all_of_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    // `OR ROLLBACK` ends the transaction as a failing disk may.
+    let ending = store.write(Priority::Click, |tx| {
+        tx.execute("INSERT INTO t (n) VALUES (5)", [])?;
+        tx.execute("INSERT OR ROLLBACK INTO t (n) VALUES (5)", [])
+    });
+    let (held, before, ended, after, ()) = tokio::join!(
+        held,
+        insert(&store, Priority::Click, 1),
+        ending,
+        insert(&store, Priority::Click, 2),
+        let_go(sender)
+    );
+    assert!(matches!(held, Ok(Err(WriteError::Storage(StorageError::RolledBack)))), "{held:?}");
+    assert!(matches!(before, Err(WriteError::Storage(StorageError::RolledBack))), "{before:?}");
+    assert!(matches!(ended, Err(WriteError::Refused(_))), "{ended:?}");
+    after.unwrap();
+    assert_eq!(numbers(&store).await.unwrap(), [2]);
+}
+
+#[tokio::test]
+async fn a_failing_commit_is_uncertain_for_all_and_the_file_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    let orphan = store.write(Priority::Click, |tx| tx.execute("INSERT INTO child VALUES (404)", []));
+    let (held, other, orphan, ()) = tokio::join!(held, insert(&store, Priority::Click, 1), orphan, let_go(sender));
+    assert!(matches!(held, Ok(Err(WriteError::Uncertain(_)))), "{held:?}");
+    assert!(matches!(other, Err(WriteError::Uncertain(_))), "{other:?}");
+    assert!(matches!(orphan, Err(WriteError::Uncertain(_))), "{orphan:?}");
+    assert_eq!(numbers(&store).await.unwrap(), [0_i64; 0]);
+    insert(&store, Priority::Click, 2).await.unwrap();
+    let synchronous: i64 =
+        store.write(Priority::Click, |tx| tx.pragma_query_value(None, "synchronous", |row| row.get(0))).await.unwrap();
+    assert_eq!(synchronous, 2, "the new connection is set like the first");
+    assert_eq!(numbers(&store).await.unwrap(), [2]);
+}
+
+#[tokio::test]
+async fn a_piece_that_commits_by_itself_is_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let ended = store.write(Priority::Click, |tx| tx.execute_batch("COMMIT")).await;
+    assert!(matches!(ended, Err(WriteError::Uncertain(StorageError::TransactionEnded))), "{ended:?}");
+    insert(&store, Priority::Click, 1).await.unwrap();
+}
+
+#[tokio::test]
+async fn too_much_waiting_is_refused_and_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    let writes = futures::future::join_all((0..3_000).map(|n| insert(&store, Priority::Background, n)));
+    let (held, written, ()) = tokio::join!(held, writes, let_go(sender));
+    held.unwrap().unwrap();
+    let refused = written.iter().filter(|result| matches!(result, Err(WriteError::Overloaded))).count();
+    let saved = written.iter().filter(|result| result.is_ok()).count();
+    assert!(refused > 0);
+    assert_eq!(refused + saved, 3_000);
+    assert_eq!(numbers(&store).await.unwrap().len(), saved);
+}
+
+#[tokio::test]
+async fn what_was_accepted_is_committed_before_the_last_handle_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    // Dropped after its first poll: nobody waits for the answer any more.
+    tokio::select! {
+        biased;
+        _ = insert(&store, Priority::Background, 1) => {}
+        () = async {} => {}
+    }
+    drop(sender);
+    held.await.unwrap().unwrap();
+    drop(store);
+    assert_eq!(numbers(&open(folder.path()).unwrap()).await.unwrap(), [1]);
+}
+
+#[tokio::test]
+async fn the_last_handle_may_go_inside_a_piece() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (held, sender) = hold(&store).await.unwrap();
+    let inside = store.clone();
+    tokio::select! {
+        biased;
+        _ = store.write(Priority::Click, move |_| { drop(inside); Ok::<_, rusqlite::Error>(()) }) => {}
+        () = async {} => {}
+    }
+    held.abort();
+    assert!(held.await.unwrap_err().is_cancelled());
+    let dropping = tokio::task::spawn_blocking(move || drop(store));
+    drop(sender);
+    dropping.await.unwrap();
+    // Whoever let go last, the file can be opened and written again.
+    insert(&open(folder.path()).unwrap(), Priority::Click, 1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_look_sees_one_state_and_a_panic_in_it_hurts_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    insert(&store, Priority::Click, 1).await.unwrap();
+    let (started, at_start) = channel::<()>();
+    let (go_on, wait) = channel::<()>();
+    let look = store.read(move |c| {
+        let count = || c.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
+        let first = count()?;
+        let _ = started.send(());
+        let _ = wait.recv();
+        Ok::<_, rusqlite::Error>((first, count()?))
+    });
+    let write = async {
+        tokio::task::spawn_blocking(move || at_start.recv()).await.unwrap().unwrap();
+        insert(&store, Priority::Click, 2).await.unwrap();
+        go_on.send(()).unwrap();
+    };
+    let (seen, ()) = tokio::join!(look, write);
+    assert_eq!(seen.unwrap(), (1, 1));
+    for _ in 0..10 {
+        let panicked = store.read(|_| -> rusqlite::Result<()> { panic!("a mistake") }).await;
+        assert!(matches!(panicked, Err(ReadError::Storage(StorageError::Panicked(_)))));
+    }
+    assert_eq!(numbers(&store).await.unwrap(), [1, 2]);
+}
