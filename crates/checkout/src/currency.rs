@@ -18,33 +18,37 @@ impl Currency {
     /// [`UnknownCurrency`] for any other text, and for codes of no minor unit (gold, tests) or of four decimals.
     pub fn parse(code: &str) -> Result<Self, UnknownCurrency> {
         let currency = iso_currency::Currency::from_code(code).ok_or(UnknownCurrency)?;
-        if currency.code() == code && matches!(currency.exponent(), Some(0 | 2 | 3)) {
-            Ok(Self(currency))
-        } else {
-            Err(UnknownCurrency)
-        }
+        if currency.code() == code { currency.try_into() } else { Err(UnknownCurrency) }
     }
 
     /// The three-letter code.
-    pub fn as_str(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         self.0.code()
     }
 
-    /// Decimals of an amount: 0, 2 or 3.
-    pub fn decimals(self) -> u32 {
-        self.0.exponent().unwrap_or(0).into()
+    /// How many decimals an amount of it is written with: 0, 2 or 3.
+    pub fn minor_digits(self) -> u8 {
+        self.0.exponent().and_then(|digits| u8::try_from(digits).ok()).unwrap_or(0)
+    }
+}
+
+impl TryFrom<iso_currency::Currency> for Currency {
+    type Error = UnknownCurrency;
+
+    fn try_from(currency: iso_currency::Currency) -> Result<Self, UnknownCurrency> {
+        if matches!(currency.exponent(), Some(0 | 2 | 3)) { Ok(Self(currency)) } else { Err(UnknownCurrency) }
     }
 }
 
 impl fmt::Display for Currency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        f.pad(self.code())
     }
 }
 
 impl fmt::Debug for Currency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.code())
     }
 }
 
@@ -56,7 +60,7 @@ mod tests {
     fn knows_the_decimals() {
         for (code, decimals) in [("EUR", 2), ("JPY", 0), ("BHD", 3), ("KWD", 3), ("RUB", 2), ("KZT", 2), ("CLP", 0)] {
             assert_eq!(
-                Currency::parse(code).map(|currency| (currency.as_str(), currency.decimals())),
+                Currency::parse(code).map(|currency| (currency.code(), currency.minor_digits())),
                 Ok((code, decimals))
             );
         }

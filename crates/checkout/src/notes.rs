@@ -39,7 +39,7 @@ fn next_multiple(amount: i64, note: i64) -> Option<i64> {
 
 /// The smallest coin or note worth suggesting and the largest note in common use, in minor units.
 fn notes_in_use(currency: Currency) -> (i64, i64) {
-    let (smallest, largest) = match currency.as_str() {
+    let (smallest, largest) = match currency.code() {
         "AMD" | "HUF" | "KZT" => (100, 20_000),
         "CZK" | "RSD" | "RUB" => (10, 5_000),
         "DKK" | "NOK" | "SEK" => (10, 1_000),
@@ -48,13 +48,13 @@ fn notes_in_use(currency: Currency) -> (i64, i64) {
         "GBP" => (1, 50),
         "USD" => (1, 100),
         "PLN" => (1, 500),
-        _ => match currency.decimals() {
+        _ => match currency.minor_digits() {
             0 => (100, 10_000),
             2 => (1, 200),
             _ => (1, 20),
         },
     };
-    let unit = 10_i64.saturating_pow(currency.decimals());
+    let unit = 10_i64.saturating_pow(currency.minor_digits().into());
     (unit.saturating_mul(smallest), unit.saturating_mul(largest))
 }
 
