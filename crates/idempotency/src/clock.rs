@@ -1,0 +1,20 @@
+//! Where the engine takes the time from.
+
+use jiff::Timestamp;
+
+/// A clock that is handed in, so that a test or a fault lab can move it. It decides how old a stored response is and
+/// nothing else: no wait is measured by it and no owner is taken for dead by it.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The operating system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}

@@ -1,0 +1,305 @@
+//! The engine's front: requests come in, answers go out.
+
+use crate::{
+    clock::Clock,
+    flight::{Flight, Flights, Joined, Limits, Name, Phase},
+    meaning::{Meaning, VERSION},
+    record::{Owner, Record, Response, State},
+    recovery::Progress,
+    rows::{self, NewClaim},
+    work::{Request, Work},
+};
+use jiff::Timestamp;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+use store::{LockFile, Priority, ReadError, Store, WriteError};
+use thiserror::Error;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long a request still waits for a claim that the writer has begun when its own wait is over. A transaction that has begun
+/// ends within this, or the machine is beyond help.
+const BEGUN_CLAIM_WAIT: Duration = Duration::from_secs(10);
+
+/// How the engine treats time and load.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// How long a request waits for the outcome before it is told to come again.
+    pub wait: Duration,
+    /// How long a response is stored after the operation became final. The claim on the key has no end.
+    pub retention: Duration,
+    /// Bounds on what is in hand at once.
+    pub limits: Limits,
+}
+
+/// What a request gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The stored response.
+    Done {
+        /// The response, the same bytes for all.
+        response: Response,
+        /// Whether an earlier request, and not this one, made the claim.
+        replayed: bool,
+    },
+    /// It runs, and its outcome is not known yet.
+    InProgress,
+    /// It stopped, and a person must look. Nothing runs again by itself.
+    NeedsAttention,
+    /// The key belongs to another request.
+    Reused {
+        /// Names of the members that differ; `path` alone for another route.
+        differs: Vec<String>,
+    },
+    /// Final, and the stored response has expired.
+    Expired {
+        /// What the work was.
+        kind: Option<String>,
+        /// How it ended.
+        outcome: String,
+        /// The work's own name for what was made.
+        subject: Option<String>,
+    },
+    /// The key was cancelled.
+    Cancelled,
+    /// The store could not be asked, too much is in hand, or the engine is ending. Nothing is promised; the same request may come
+    /// again.
+    Unavailable,
+}
+
+/// The store failed.
+#[derive(Debug, Error)]
+#[error("the store failed: {0}")]
+pub struct Unavailable(pub(crate) String);
+
+impl<E: std::fmt::Display> From<ReadError<E>> for Unavailable {
+    fn from(error: ReadError<E>) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl<E: std::fmt::Display> From<WriteError<E>> for Unavailable {
+    fn from(error: WriteError<E>) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The server side of idempotency keys over one store. Clones are handles to the same engine.
+pub struct Engine<W: Work> {
+    pub(crate) inner: Arc<Inner<W>>,
+}
+
+impl<W: Work> Clone for Engine<W> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+pub(crate) struct Inner<W> {
+    pub(crate) store: Store,
+    pub(crate) work: W,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) config: Config,
+    pub(crate) flights: Flights,
+    pub(crate) epoch: u32,
+    runs: AtomicU32,
+    /// Ends the tasks that look for work by themselves.
+    pub(crate) stop: CancellationToken,
+    /// Ends running operations as a crash would; they are finished by the next process.
+    pub(crate) kill: CancellationToken,
+    pub(crate) progress: watch::Sender<Progress>,
+    /// Held for as long as the engine lives: that it could be taken proves that every earlier owner is dead.
+    _lock: LockFile,
+}
+
+/// What a request is compared by.
+struct Asked {
+    meaning: Meaning,
+    route: String,
+    members: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl<W: Work> Engine<W> {
+    /// Opens the engine over a store that has [`SCHEMA`](crate::SCHEMA) in it. The lock must be the one that every process takes
+    /// before it opens this store.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be written.
+    pub async fn open(
+        store: Store,
+        lock: LockFile,
+        work: W,
+        clock: Arc<dyn Clock>,
+        config: Config,
+    ) -> Result<Self, Unavailable> {
+        let epoch = store.write(Priority::Click, rows::next_epoch).await?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                store,
+                work,
+                clock,
+                config,
+                flights: Flights::new(config.limits),
+                epoch,
+                runs: AtomicU32::new(0),
+                stop: CancellationToken::new(),
+                kill: CancellationToken::new(),
+                progress: watch::Sender::new(Progress::default()),
+                _lock: lock,
+            }),
+        })
+    }
+
+    /// Claims the key and runs the work, or finds out what became of it. Dropping the future drops the waiting and nothing else.
+    pub async fn run(&self, request: Request<W::Context>) -> Answer {
+        let deadline = Instant::now() + self.inner.config.wait;
+        let Some(meaning) = Meaning::make(VERSION, &request.route, &request.members) else {
+            return Answer::Unavailable;
+        };
+        let name: Name = (request.scope.clone(), request.key);
+        let claim = NewClaim {
+            scope: request.scope,
+            key: request.key,
+            kind: request.kind,
+            version: VERSION,
+            meaning: meaning.clone(),
+            payload: request.payload.into(),
+            owner: self.new_owner(),
+            now: self.now(),
+        };
+        let asked = Asked { meaning, route: request.route, members: request.members };
+        match self.inner.flights.join(&name) {
+            Joined::Full => Answer::Unavailable,
+            Joined::Follows(flight) => self.wait_for(&flight, &asked, deadline, false).await,
+            Joined::Leads(flight) => {
+                self.lead_claim(name, flight.clone(), claim, request.begin, request.context);
+                self.wait_for(&flight, &asked, deadline, true).await
+            }
+        }
+    }
+
+    /// What the store holds of a key. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be read.
+    pub async fn lookup(&self, scope: &str, key: [u8; 16]) -> Result<Option<Record>, Unavailable> {
+        let scope = scope.to_owned();
+        Ok(self.inner.store.read(move |connection| rows::by_key(connection, &scope, &key)).await?)
+    }
+
+    /// Waits until nothing is in hand any more.
+    pub async fn idle(&self) {
+        let mut count = self.inner.flights.count();
+        // The sender lives as long as the engine.
+        let _ = count.wait_for(|&count| count == 0).await;
+    }
+
+    /// Ends the tasks that look for work by themselves; what runs goes on.
+    pub fn stop(&self) {
+        self.inner.stop.cancel();
+    }
+
+    /// Ends what still runs, as a crash would: the next process on this store finishes it.
+    pub fn kill(&self) {
+        self.inner.stop.cancel();
+        self.inner.kill.cancel();
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        rows::whole_milliseconds(self.inner.clock.now())
+    }
+
+    pub(crate) fn new_owner(&self) -> Owner {
+        Owner { epoch: self.inner.epoch, run: self.inner.runs.fetch_add(1, Ordering::Relaxed).wrapping_add(1) }
+    }
+
+    async fn wait_for(&self, flight: &Flight, asked: &Asked, mut deadline: Instant, leads: bool) -> Answer {
+        let seat = self.inner.flights.seat(flight);
+        let mut phases = flight.subscribe();
+        loop {
+            let phase = phases.borrow_and_update().clone();
+            match &phase {
+                Phase::Failed => return Answer::Unavailable,
+                Phase::Ended { record, first } => return self.judge(record, asked, *first && leads),
+                Phase::Running(record) => match compare(record, asked) {
+                    Ok(()) => {}
+                    Err(answer) => return answer,
+                },
+                Phase::Claiming => {}
+            }
+            if seat.is_none() && !leads {
+                return Answer::InProgress;
+            }
+            match timeout_at(deadline, phases.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Answer::InProgress,
+                Err(_) if !matches!(phase, Phase::Claiming) => return Answer::InProgress,
+                Err(_) if leads && !flight.call_off() && deadline.elapsed() < BEGUN_CLAIM_WAIT => {
+                    deadline += BEGUN_CLAIM_WAIT;
+                }
+                Err(_) => return Answer::Unavailable,
+            }
+        }
+    }
+
+    /// What a request gets of an operation that nobody runs.
+    fn judge(&self, record: &Record, asked: &Asked, first: bool) -> Answer {
+        if record.state == State::Cancelled {
+            return Answer::Cancelled;
+        }
+        if let Err(answer) = compare(record, asked) {
+            return answer;
+        }
+        match &record.state {
+            State::Processing => Answer::InProgress,
+            State::NeedsAttention { .. } => Answer::NeedsAttention,
+            State::Cancelled => Answer::Cancelled,
+            State::Settled { outcome } => match &record.response {
+                Some(response) if !self.has_expired(record) => {
+                    Answer::Done { response: response.clone(), replayed: !first }
+                }
+                _ => Answer::Expired {
+                    kind: record.kind.clone(),
+                    outcome: outcome.clone(),
+                    subject: record.subject.clone(),
+                },
+            },
+        }
+    }
+
+    fn has_expired(&self, record: &Record) -> bool {
+        record.completed_at.is_some_and(|at| at < self.expires_before())
+    }
+
+    /// What was final before this time has expired.
+    pub(crate) fn expires_before(&self) -> Timestamp {
+        self.now().saturating_sub(self.inner.config.retention).unwrap_or(Timestamp::MIN)
+    }
+}
+
+/// Whether the request is the one that the row was made for. This comes before all else that could be said of a key that isn't
+/// cancelled.
+fn compare(record: &Record, asked: &Asked) -> Result<(), Answer> {
+    let Some((version, stored)) = &record.meaning else { return Ok(()) };
+    let again;
+    let asked = if *version == VERSION {
+        &asked.meaning
+    } else {
+        let Some(made) = Meaning::make(*version, &asked.route, &asked.members) else {
+            tracing::error!(version, "a stored request was hashed in a way that this program doesn't know");
+            return Err(Answer::Unavailable);
+        };
+        again = made;
+        &again
+    };
+    let differs = stored.differs(asked);
+    if differs.is_empty() { Ok(()) } else { Err(Answer::Reused { differs }) }
+}

@@ -1,0 +1,349 @@
+//! One flight from the claim to the stored result, in a task of its own.
+
+use crate::{
+    engine::{Engine, Unavailable},
+    flight::{Flight, Name, Phase},
+    record::{Owner, Record, State},
+    rows::{self, NewClaim},
+    work::{Begin, BeginFn, Claim, Job, Rows, Settlement, Undo, Verdict, Work},
+};
+use futures::FutureExt;
+use rusqlite::Connection;
+use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use store::{Priority, WriteError};
+
+/// After so many panics in a row a person must look.
+const PANICS_MAX: u32 = 5;
+
+/// What the claim's write found.
+enum Claimed {
+    /// The row is ours to run. `first` where it was made just now.
+    Ours { record: Record, first: bool },
+    /// There is nothing to run. `first` where the claim brought its own result.
+    Over { record: Record, first: bool },
+    /// Whoever asked went away before the writer came to it, with the word that nothing was claimed.
+    CalledOff,
+    /// There is no such row.
+    Nothing,
+}
+
+/// What became of writing a result.
+enum Saved {
+    /// It is in the file.
+    Stored(Arc<Record>),
+    /// It is not: somebody wants the operation cancelled.
+    CancelWanted,
+    /// It is not: the row is another's by now. What this run found out is void.
+    Lost,
+}
+
+/// Takes the flight off the list however the task ends.
+struct Landing<W: Work> {
+    engine: Engine<W>,
+    name: Name,
+    flight: Arc<Flight>,
+    last: Phase,
+}
+
+impl<W: Work> Landing<W> {
+    /// Ends the flight with what those who wait are told.
+    fn land(mut self, phase: Phase) {
+        self.last = phase;
+    }
+}
+
+impl<W: Work> Drop for Landing<W> {
+    fn drop(&mut self) {
+        // Off the list first: whoever comes now reads the store, which already holds what is about to be told.
+        self.engine.inner.flights.remove(&self.name);
+        self.flight.enter(std::mem::replace(&mut self.last, Phase::Failed));
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// Claims a key in a new task, and runs its work where the claim was made.
+    pub(crate) fn lead_claim(
+        &self,
+        name: Name,
+        flight: Arc<Flight>,
+        new: NewClaim,
+        begin: BeginFn,
+        context: W::Context,
+    ) {
+        let engine = self.clone();
+        let of_task = flight.clone();
+        self.fly(name, flight, async move { engine.claim(of_task, new, begin).await }, Some(context));
+    }
+
+    /// Takes over, in a new task, an operation whose owner is dead.
+    pub(crate) fn lead_adoption(&self, name: Name, flight: Arc<Flight>) {
+        let engine = self.clone();
+        let of_task = name.clone();
+        self.fly(name, flight, async move { engine.adopt(of_task).await }, None);
+    }
+
+    fn fly(
+        &self,
+        name: Name,
+        flight: Arc<Flight>,
+        claim: impl Future<Output = Result<Claimed, Unavailable>> + Send + 'static,
+        context: Option<W::Context>,
+    ) {
+        let landing = Landing { engine: self.clone(), name, flight, last: Phase::Failed };
+        let kill = self.inner.kill.clone();
+        tokio::spawn(async move {
+            let engine = landing.engine.clone();
+            let flight = landing.flight.clone();
+            let flown = async {
+                match claim.await {
+                    Err(error) => {
+                        tracing::warn!(%error, "a key could not be claimed");
+                        Phase::Failed
+                    }
+                    Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::Failed,
+                    Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
+                    Ok(Claimed::Ours { record, first }) => {
+                        let record = Arc::new(record);
+                        flight.enter(Phase::Running(record.clone()));
+                        engine.execute(record, context.filter(|_| first), first).await
+                    }
+                }
+            };
+            tokio::select! {
+                phase = Box::pin(flown) => landing.land(phase),
+                () = kill.cancelled() => drop(landing),
+            }
+        });
+    }
+
+    async fn claim(&self, flight: Arc<Flight>, new: NewClaim, begin: BeginFn) -> Result<Claimed, Unavailable> {
+        let (scope, key, owner) = (new.scope.clone(), new.key, new.owner);
+        let piece = move |tx: &Connection| {
+            if !flight.take() {
+                return Ok(Claimed::CalledOff);
+            }
+            let Some(id) = rows::claim(tx, &new)? else {
+                return take_over(tx, &new.scope, &new.key, owner);
+            };
+            let now = new.now;
+            match begin(tx, Claim { id, created_at: now })? {
+                Begin::Run => Ok(Claimed::Ours { record: new.into_record(id), first: true }),
+                Begin::Settled(settlement) => {
+                    let record = new.into_record(id);
+                    rows::settle(
+                        tx,
+                        (id, owner),
+                        settlement.outcome,
+                        settlement.subject.as_deref(),
+                        &settlement.response,
+                        now,
+                        false,
+                    )?;
+                    (settlement.rows)(tx)?;
+                    Ok(Claimed::Over { record: settled(&record, &settlement, now), first: true })
+                }
+            }
+        };
+        match self.inner.store.write(Priority::Click, piece).await {
+            Ok(claimed) => Ok(claimed),
+            Err(WriteError::Uncertain(error)) => {
+                tracing::warn!(%error, "a claim may or may not be stored: looking");
+                Ok(self.look_for_claim(&scope, key, owner).await)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Finds out whether a claim is in the file whose COMMIT failed.
+    async fn look_for_claim(&self, scope: &str, key: [u8; 16], owner: Owner) -> Claimed {
+        let mut pause = Pause::new();
+        loop {
+            match self.lookup(scope, key).await {
+                Ok(Some(record)) if record.owner == owner && record.state == State::Processing => {
+                    return Claimed::Ours { record, first: true };
+                }
+                Ok(Some(record)) if record.owner == owner => return Claimed::Over { record, first: true },
+                Ok(_) => return Claimed::Nothing,
+                Err(error) => tracing::warn!(%error, "the store can't be read"),
+            }
+            pause.rest().await;
+        }
+    }
+
+    async fn adopt(&self, (scope, key): Name) -> Result<Claimed, Unavailable> {
+        let owner = self.new_owner();
+        Ok(self.inner.store.write(Priority::Background, move |tx| take_over(tx, &scope, &key, owner)).await?)
+    }
+
+    /// Runs the work until its result is stored, and says what to tell those who wait.
+    async fn execute(&self, record: Arc<Record>, mut context: Option<W::Context>, first: bool) -> Phase {
+        let mut panics = 0;
+        let mut pause = Pause::new();
+        loop {
+            let job = job(&record, context.take());
+            let verdict = match AssertUnwindSafe(self.inner.work.run(job)).catch_unwind().await {
+                Ok(verdict) => verdict,
+                Err(_) => {
+                    panics += 1;
+                    tracing::error!(operation = record.id, panics, "the work panicked");
+                    if panics < PANICS_MAX {
+                        pause.rest().await;
+                        continue;
+                    }
+                    Verdict::NeedsAttention("the work panicked again and again".into())
+                }
+            };
+            let saved = match verdict {
+                Verdict::NeedsAttention(reason) => self.save_attention(&record, reason).await,
+                Verdict::Settled(settlement) => match self.save(&record, settlement.clone(), false).await {
+                    Some(Saved::CancelWanted) => self.undo(&record, settlement).await,
+                    saved => saved,
+                },
+            };
+            return match saved {
+                Some(Saved::Stored(record)) => Phase::Ended { record, first },
+                Some(Saved::CancelWanted | Saved::Lost) => {
+                    tracing::error!(operation = record.id, owner = %record.owner, "a result was void: the operation is another's");
+                    Phase::Failed
+                }
+                // The store is closing: the next process finishes it.
+                None => Phase::Failed,
+            };
+        }
+    }
+
+    /// Takes back a result that came although the operation was wanted cancelled.
+    async fn undo(&self, record: &Arc<Record>, settlement: Settlement) -> Option<Saved> {
+        let mut pause = Pause::new();
+        for _ in 0..PANICS_MAX {
+            let undoing = self.inner.work.undo(job(record, None), settlement.clone());
+            match AssertUnwindSafe(undoing).catch_unwind().await {
+                Ok(Undo::Cancelled(rows)) => return self.save_cancelled(record, rows).await,
+                Ok(Undo::Kept) => return self.save(record, settlement, true).await,
+                Ok(Undo::NeedsAttention(reason)) => return self.save_attention(record, reason).await,
+                Err(_) => tracing::error!(operation = record.id, "taking back panicked"),
+            }
+            pause.rest().await;
+        }
+        self.save_attention(record, "taking back panicked again and again".into()).await
+    }
+
+    async fn save(&self, record: &Arc<Record>, settlement: Settlement, even_so: bool) -> Option<Saved> {
+        let now = self.now();
+        let record = record.clone();
+        self.persist(move |tx| {
+            let (outcome, subject) = (settlement.outcome, settlement.subject.as_deref());
+            if rows::settle(tx, (record.id, record.owner), outcome, subject, &settlement.response, now, even_so)? {
+                (settlement.rows)(tx)?;
+                return Ok(Saved::Stored(Arc::new(settled(&record, &settlement, now))));
+            }
+            Ok(match rows::by_id(tx, record.id)? {
+                Some(row) if row.owner == record.owner && row.state == State::Processing => Saved::CancelWanted,
+                row => already(row, &record),
+            })
+        })
+        .await
+    }
+
+    async fn save_cancelled(&self, record: &Arc<Record>, own: Rows) -> Option<Saved> {
+        let now = self.now();
+        let record = record.clone();
+        self.persist(move |tx| {
+            if rows::cancelled(tx, record.id, record.owner, now)? {
+                own(tx)?;
+                let changed = Record { state: State::Cancelled, completed_at: Some(now), ..Record::clone(&record) };
+                return Ok(Saved::Stored(Arc::new(changed)));
+            }
+            Ok(already(rows::by_id(tx, record.id)?, &record))
+        })
+        .await
+    }
+
+    async fn save_attention(&self, record: &Arc<Record>, reason: String) -> Option<Saved> {
+        tracing::error!(operation = record.id, %reason, "an operation needs attention");
+        let record = record.clone();
+        self.persist(move |tx| {
+            if rows::attention(tx, record.id, record.owner, &reason)? {
+                let state = State::NeedsAttention { reason: reason.clone() };
+                return Ok(Saved::Stored(Arc::new(Record { state, ..Record::clone(&record) })));
+            }
+            Ok(already(rows::by_id(tx, record.id)?, &record))
+        })
+        .await
+    }
+
+    /// Writes until it is in the file. Nobody is told a result before; those who wait are told to come again. None where the
+    /// store is closing.
+    async fn persist<T: Send + 'static>(
+        &self,
+        piece: impl Fn(&Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
+    ) -> Option<T> {
+        let piece = Arc::new(piece);
+        let mut pause = Pause::new();
+        loop {
+            let piece = piece.clone();
+            match self.inner.store.write(Priority::Click, move |tx| piece(tx)).await {
+                Ok(done) => return Some(done),
+                Err(WriteError::Closed) => return None,
+                Err(error) => tracing::warn!(%error, "a result could not be stored yet"),
+            }
+            pause.rest().await;
+        }
+    }
+}
+
+/// Reads a known key, and makes it ours where it is processing: its flight would be known if its owner were alive.
+fn take_over(tx: &Connection, scope: &str, key: &[u8; 16], owner: Owner) -> rusqlite::Result<Claimed> {
+    let Some(mut record) = rows::by_key(tx, scope, key)? else { return Ok(Claimed::Nothing) };
+    if record.state == State::Processing && rows::adopt(tx, record.id, record.owner, owner)? {
+        record.owner = owner;
+        return Ok(Claimed::Ours { record, first: false });
+    }
+    Ok(Claimed::Over { record, first: false })
+}
+
+/// What is known where a write found the row not as expected: its own earlier try, whose COMMIT failed but took, or another's.
+fn already(row: Option<Record>, ours: &Record) -> Saved {
+    match row {
+        Some(row) if row.owner == ours.owner && row.state != State::Processing => Saved::Stored(Arc::new(row)),
+        _ => Saved::Lost,
+    }
+}
+
+/// The record as it stands after [`rows::settle`].
+fn settled(record: &Record, settlement: &Settlement, now: jiff::Timestamp) -> Record {
+    Record {
+        state: State::Settled { outcome: settlement.outcome.to_owned() },
+        subject: settlement.subject.clone(),
+        completed_at: Some(now),
+        response: Some(settlement.response.clone()),
+        payload: None,
+        ..record.clone()
+    }
+}
+
+fn job<C>(record: &Record, context: Option<C>) -> Job<C> {
+    Job {
+        id: record.id,
+        scope: record.scope.clone(),
+        key: record.key,
+        kind: record.kind.clone().unwrap_or_default(),
+        payload: record.payload.clone().unwrap_or_default(),
+        created_at: record.created_at,
+        context,
+    }
+}
+
+/// A growing pause between tries: 50 ms, doubled up to 2 s.
+struct Pause(Duration);
+
+impl Pause {
+    fn new() -> Self {
+        Self(Duration::from_millis(50))
+    }
+
+    async fn rest(&mut self) {
+        tokio::time::sleep(self.0).await;
+        self.0 = (self.0 * 2).min(Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,147 @@
+//! Finishing what an earlier process left behind, with nobody asking; and the purge of expired responses.
+
+use crate::{
+    engine::{Engine, Unavailable},
+    flight::{Joined, Name},
+    record::Record,
+    rows,
+    work::Work,
+};
+use std::time::Duration;
+use store::Priority;
+use tokio::sync::watch;
+
+/// Rows that are looked at in one read.
+const PAGE: u32 = 256;
+/// Responses that are purged in one commit.
+const PURGE_BATCH: u32 = 250;
+/// How often the store is searched for operations that nobody runs, such as after a requeue that met a full engine.
+const SWEEP: Duration = Duration::from_secs(15);
+/// How often expired responses are purged.
+const PURGE: Duration = Duration::from_secs(60);
+
+/// How far the recovery after a start is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Operations that an earlier process left unfinished.
+    pub found: u64,
+    /// Whether all of them have been taken in hand.
+    pub taken_over: bool,
+}
+
+impl<W: Work> Engine<W> {
+    /// Starts the tasks that work by themselves: the recovery, and the purge of expired responses.
+    pub fn start(&self) {
+        let engine = self.clone();
+        tokio::spawn(async move { engine.recover().await });
+        let engine = self.clone();
+        tokio::spawn(async move { engine.purge_now_and_then().await });
+    }
+
+    /// How far the recovery is.
+    #[must_use]
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.inner.progress.subscribe()
+    }
+
+    async fn recover(&self) {
+        match self.inner.store.read(rows::count_processing).await {
+            Ok(found) => {
+                self.inner.progress.send_modify(|progress| progress.found = found);
+                if found > 0 {
+                    tracing::info!(found, "operations were left unfinished and go on now");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "unfinished operations could not be counted"),
+        }
+        while !self.inner.stop.is_cancelled() {
+            match self.sweep().await {
+                Ok(true) => self.inner.progress.send_modify(|progress| progress.taken_over = true),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "the store could not be searched for unfinished operations"),
+            }
+            tokio::select! {
+                () = self.inner.stop.cancelled() => {}
+                () = tokio::time::sleep(SWEEP) => {}
+            }
+        }
+    }
+
+    /// Takes in hand every operation that is processing and that nobody runs. False where the engine was full before the end.
+    async fn sweep(&self) -> Result<bool, Unavailable> {
+        let mut after = 0;
+        loop {
+            let page = self.inner.store.read(move |connection| rows::processing(connection, after, PAGE)).await?;
+            let Some(last) = page.last() else { return Ok(true) };
+            after = last.id;
+            for record in page {
+                if self.inner.stop.is_cancelled() || !self.take_in_hand((record.scope, record.key)) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Runs an operation unless somebody has it in hand already. False where the engine is full.
+    pub(crate) fn take_in_hand(&self, name: Name) -> bool {
+        match self.inner.flights.join(&name) {
+            Joined::Full => return false,
+            Joined::Follows(_) => {}
+            Joined::Leads(flight) => self.lead_adoption(name, flight),
+        }
+        true
+    }
+
+    /// Operations that need attention, after number `after`, oldest first, at most 256.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be read.
+    pub async fn needing_attention(&self, after: i64) -> Result<Vec<Record>, Unavailable> {
+        Ok(self.inner.store.read(move |connection| rows::needing_attention(connection, after, PAGE)).await?)
+    }
+
+    /// Puts an operation that needed attention back to work, after a person has looked. False where it didn't need any.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be written.
+    pub async fn requeue(&self, scope: &str, key: [u8; 16]) -> Result<bool, Unavailable> {
+        let name: Name = (scope.into(), key);
+        let of_write = name.clone();
+        let changed =
+            self.inner.store.write(Priority::Click, move |tx| rows::requeue(tx, &of_write.0, &of_write.1)).await?;
+        if changed {
+            self.take_in_hand(name);
+        }
+        Ok(changed)
+    }
+
+    async fn purge_now_and_then(&self) {
+        while !self.inner.stop.is_cancelled() {
+            tokio::select! {
+                () = self.inner.stop.cancelled() => return,
+                () = tokio::time::sleep(PURGE) => {}
+            }
+            if let Err(error) = self.purge().await {
+                tracing::warn!(%error, "expired responses could not be purged");
+            }
+        }
+    }
+
+    /// Drops the stored responses that have expired, in small batches, and says how many. Keys stay claimed, unfinished operations
+    /// are left alone.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be written.
+    pub async fn purge(&self) -> Result<usize, Unavailable> {
+        let before = self.expires_before();
+        let mut purged = 0;
+        loop {
+            let batch =
+                self.inner.store.write(Priority::Background, move |tx| rows::purge(tx, before, PURGE_BATCH)).await?;
+            purged += batch;
+            if batch < PURGE_BATCH as usize {
+                return Ok(purged);
+            }
+        }
+    }
+}
