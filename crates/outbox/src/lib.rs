@@ -1,1 +1,27 @@
-//! The durable queue of operations and the task that settles them.
+//! The durable queue of operations over SQLite, and the task that settles them against a bank.
+//!
+//! [`enqueue`] saves an operation in the caller's own transaction, so that a sale and what is to be charged for it are one
+//! commit. A task then sends the saved bytes under the saved key until the bank has said how it ended, over time-outs,
+//! restarts, kills and days without a network.
+//!
+//! **The one invariant:** an operation has one key for life; nothing of it leaves before it is durable, every attempt is
+//! counted before its first byte, and only a valid answer of its own bank makes it final, once. No answer is `unknown`,
+//! never "failed".
+
+mod attempts;
+mod columns;
+mod events;
+mod operations;
+mod state;
+mod summary;
+
+pub use attempts::{Attempt, attempts};
+pub use events::Event;
+pub use operations::{
+    EnqueueError, Enqueued, Filter, NewOperation, Operation, Request, by_intent, by_key, enqueue, list, replacement_of,
+};
+pub use state::State;
+pub use summary::{Summary, summary};
+
+/// The outbox's tables. The caller makes them in its own file, as a migration of its own, once.
+pub const SCHEMA: &str = include_str!("schema.sql");

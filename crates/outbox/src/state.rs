@@ -1,0 +1,115 @@
+//! The words for how far an operation is.
+
+use protocol::Outcome;
+use serde::{Deserialize, Serialize};
+
+/// How far an operation is at the till.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Durable, and no byte of it ever left.
+    Saved,
+    /// A call is running, or the bank said that it is at it.
+    Sending,
+    /// Perhaps sent, and no valid answer: nobody may call it failed.
+    Unknown,
+    /// Final: the money moved.
+    Approved,
+    /// Final: the money did not move.
+    Declined,
+    /// Final: never sent, or the bank confirmed that this key never charges.
+    Cancelled,
+    /// A person must look. Never sent again by itself, never dropped.
+    NeedsAttention,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 7] = [
+        State::Saved,
+        State::Sending,
+        State::Unknown,
+        State::Approved,
+        State::Declined,
+        State::Cancelled,
+        State::NeedsAttention,
+    ];
+
+    /// The word in the file, on the command line and for the window.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Saved => "saved",
+            State::Sending => "sending",
+            State::Unknown => "unknown",
+            State::Approved => "approved",
+            State::Declined => "declined",
+            State::Cancelled => "cancelled",
+            State::NeedsAttention => "needs_attention",
+        }
+    }
+
+    /// The state of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+
+    /// Whether it never changes any more.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, State::Approved | State::Declined | State::Cancelled)
+    }
+
+    /// Whether the outbox still brings it to its end by itself.
+    #[must_use]
+    pub const fn is_unsettled(self) -> bool {
+        matches!(self, State::Saved | State::Sending | State::Unknown)
+    }
+}
+
+impl From<Outcome> for State {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Approved => State::Approved,
+            Outcome::Declined => State::Declined,
+        }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the next call for an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Its request, byte for byte.
+    Send,
+    /// What became of its key: `GET`, which changes nothing.
+    LookUp,
+    /// Its request again, after the bank said that it doesn't know the key.
+    Resend,
+}
+
+impl Ask {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Ask::Send => "send",
+            Ask::LookUp => "look_up",
+            Ask::Resend => "resend",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Ask> {
+        [Ask::Send, Ask::LookUp, Ask::Resend].into_iter().find(|ask| ask.as_str() == word)
+    }
+
+    /// Whether the operation's own request goes out.
+    #[must_use]
+    pub const fn sends(self) -> bool {
+        matches!(self, Ask::Send | Ask::Resend)
+    }
+}
