@@ -1,1 +1,59 @@
-//! The till over its SQLite file.
+//! The till over its SQLite file: catalogue, the sale in front of the cashier, Pay, receipts, settings, audit.
+//!
+//! The window and the command line are two faces of this crate; what they show and do is here, and they decide nothing. Money
+//! is computed by `checkout`, what is asked of the bank is kept and settled by `outbox`, in the same file.
+//!
+//! **The one invariant:** a sale under payment is frozen together with what is asked of the bank, in one commit, before a
+//! byte leaves; from then on its figures never change, one tender is one operation for ever, and only what is declined or
+//! cancelled may be paid another way. The database itself refuses the rest.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), till::TillError> {
+//! use till::{CardPayment, Till};
+//!
+//! let till = Till::open("data".as_ref())?;
+//! let sale = till.add_article("BAK-201", None).await?;
+//! let dialog = till.begin_tender(sale.id).await?;
+//! let payment =
+//!     CardPayment { tender_id: dialog.tender_id, sale_id: sale.id, amount: dialog.due, card: "tok_visa".to_owned() };
+//! let operation = till.pay_card(payment.clone()).await?;
+//! // Clicked again, by mistake or after a crash: the same operation.
+//! assert_eq!(till.pay_card(payment).await?.key, operation.key);
+//! # Ok(()) }
+//! ```
+
+mod amounts;
+mod audit;
+mod cart;
+mod catalogue;
+mod charge;
+mod columns;
+mod demo;
+mod error;
+mod lines;
+mod operations;
+mod pay;
+mod queue;
+mod receipt;
+mod sale;
+mod sales;
+mod schema;
+mod settings;
+mod tenders;
+mod till;
+
+pub use amounts::format_amount;
+pub use audit::AuditEntry;
+pub use catalogue::{Article, ArticleQuery, Articles, Category, Unit};
+pub use charge::Charge;
+pub use error::TillError;
+pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};
+pub use outbox::{Attempt, State};
+pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};
+pub use queue::{AmountOf, Chip, Event, Summary};
+pub use receipt::Receipt;
+pub use sale::{Sale, SaleLine, SaleTax, Tender};
+pub use sales::SaleState;
+pub use settings::Settings;
+pub use tenders::{TenderKind, TenderState};
+pub use till::{Till, default_data_dir};

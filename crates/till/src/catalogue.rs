@@ -1,0 +1,194 @@
+//! The catalogue: categories, articles, and the search by any word of name, SKU or barcode.
+
+use crate::{TillError, columns};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use serde::Serialize;
+
+/// How many articles one answer holds at most.
+pub(crate) const ARTICLES_MAX: u32 = 200;
+/// How many words of a search are looked at. More would only slow it down.
+const WORDS_MAX: usize = 16;
+
+/// How an article is sold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// By the piece: whole quantities.
+    Piece,
+    /// By weight: kilograms, with up to three decimals.
+    Weight,
+}
+
+impl Unit {
+    /// The word in the database and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Piece => "piece",
+            Self::Weight => "weight",
+        }
+    }
+
+    pub(crate) fn read(word: &str) -> Option<Self> {
+        [Self::Piece, Self::Weight].into_iter().find(|unit| unit.as_str() == word)
+    }
+}
+
+/// A group of articles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Category {
+    /// Its id, such as `bakery`.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// `#rrggbb`, dark enough for white text.
+    pub colour: String,
+    /// How many articles it holds.
+    pub count: u32,
+}
+
+/// What is sold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Article {
+    /// The shop's own number of it.
+    pub sku: String,
+    /// Its name.
+    pub name: String,
+    /// For one piece or one kilogram, in minor units of the till's currency.
+    pub price: i64,
+    /// The id of its category.
+    pub category: String,
+    /// The colour of its category.
+    pub colour: String,
+    /// How it is sold.
+    pub unit: Unit,
+    /// Whether it is shown first.
+    pub favourite: bool,
+    /// Percent, as the shortest decimal: `7`, `8.875`.
+    pub tax_rate: String,
+}
+
+/// What articles are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArticleQuery {
+    /// Words, or beginnings of words, of name, SKU or barcode; all must be found. Empty: every article.
+    pub text: String,
+    /// Only those of this category.
+    pub category: Option<String>,
+}
+
+/// The articles found, favourites first, then in the order of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Articles {
+    /// At most 200.
+    pub articles: Vec<Article>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// An article as the engine needs it: the rate in thousandths of a percent.
+pub(crate) struct Offer {
+    pub(crate) sku: String,
+    pub(crate) name: String,
+    pub(crate) unit: Unit,
+    pub(crate) price: i64,
+    pub(crate) tax_rate: i64,
+}
+
+pub(crate) fn categories(conn: &Connection) -> Result<Vec<Category>, TillError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id, name, colour, (SELECT count(*) FROM articles WHERE category = categories.id)
+         FROM categories ORDER BY position, id",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Category { id: row.get(0)?, name: row.get(1)?, colour: row.get(2)?, count: row.get(3)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articles, TillError> {
+    const FOUND: &str = "SELECT a.sku, a.name, a.price, a.category, c.colour, a.unit, a.favourite, a.tax_rate
+         FROM articles a JOIN categories c ON c.id = a.category
+         WHERE (:category IS NULL OR a.category = :category)";
+    const ORDER: &str = "ORDER BY a.favourite DESC, a.position, a.id LIMIT :limit";
+    let limit = ARTICLES_MAX + 1;
+    let mut found: Vec<Article> = if query.text.trim().is_empty() {
+        conn.prepare_cached(&format!("{FOUND} {ORDER}"))?
+            .query_map(named_params! {":category": query.category, ":limit": limit}, article)?
+            .collect::<Result<_, _>>()?
+    } else if let Some(words) = match_expression(&query.text) {
+        conn.prepare_cached(&format!(
+            "{FOUND} AND a.id IN (SELECT rowid FROM article_words WHERE article_words MATCH :words) {ORDER}"
+        ))?
+        .query_map(named_params! {":category": query.category, ":limit": limit, ":words": words}, article)?
+        .collect::<Result<_, _>>()?
+    } else {
+        Vec::new()
+    };
+    let more = found.len() > ARTICLES_MAX as usize;
+    found.truncate(ARTICLES_MAX as usize);
+    Ok(Articles { articles: found, more })
+}
+
+fn article(row: &Row<'_>) -> rusqlite::Result<Article> {
+    Ok(Article {
+        sku: row.get(0)?,
+        name: row.get(1)?,
+        price: row.get(2)?,
+        category: row.get(3)?,
+        colour: row.get(4)?,
+        unit: columns::word(row, 5, Unit::read)?,
+        favourite: row.get(6)?,
+        tax_rate: columns::rate(row, 7)?.to_string(),
+    })
+}
+
+/// The one article with this SKU or, as a scanner gives it, this barcode.
+pub(crate) fn offer(conn: &Connection, code: &str) -> Result<Option<Offer>, TillError> {
+    let offer = conn
+        .prepare_cached(
+            "SELECT sku, name, unit, price, tax_rate FROM articles
+             WHERE id = coalesce((SELECT id FROM articles WHERE sku = ?1),
+                                 (SELECT article_id FROM barcodes WHERE barcode = ?1))",
+        )?
+        .query_row(params![code.trim()], |row| {
+            Ok(Offer {
+                sku: row.get(0)?,
+                name: row.get(1)?,
+                unit: columns::word(row, 2, Unit::read)?,
+                price: row.get(3)?,
+                tax_rate: row.get(4)?,
+            })
+        })
+        .optional()?;
+    Ok(offer)
+}
+
+/// What a person typed, as an expression of the full-text index: every word quoted, so that nothing in it is an operator, and
+/// taken as a beginning. `None` where there is no word in it that could be found.
+fn match_expression(text: &str) -> Option<String> {
+    let words: Vec<String> = text
+        .split(|c: char| c.is_whitespace() || c == '\0')
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .take(WORDS_MAX)
+        .map(|word| format!("\"{}\"*", word.replace('"', "\"\"")))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_typed_is_an_operator() {
+        assert_eq!(match_expression("but cro").as_deref(), Some("\"but\"* \"cro\"*"));
+        assert_eq!(match_expression("a\" OR \"b").as_deref(), Some("\"a\"\"\"* \"OR\"* \"\"\"b\"*"));
+        assert_eq!(match_expression("NEAR(a b)").as_deref(), Some("\"NEAR(a\"* \"b)\"*"));
+        assert_eq!(match_expression("BAK-201").as_deref(), Some("\"BAK-201\"*"));
+        for nothing in ["", "  ", "\"", "*", "% ^ -", "🥐", "\0"] {
+            assert_eq!(match_expression(nothing), None, "{nothing:?}");
+        }
+    }
+}

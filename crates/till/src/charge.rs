@@ -1,0 +1,59 @@
+//! A payment of an amount with no cart before it: what the command line takes. It is a sale of its own, put aside from the
+//! start, so that it never stands in a cashier's way.
+
+use crate::{
+    Operation, SaleState, Settings, TenderKind, TillError, Unit, audit::Signature, catalogue::Offer, lines, pay, sales,
+    settings, tenders,
+};
+use checkout::Quantity;
+use protocol::{Amount, CardToken, Currency};
+use rusqlite::Connection;
+use uuid::Uuid;
+
+/// What a charge without a cart asks for.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    /// Names the intent: the same again gives the same operation back.
+    pub intent_id: Uuid,
+    /// What to charge.
+    pub amount: Amount,
+    /// Its currency, which may be another than the till's.
+    pub currency: Currency,
+    /// The card.
+    pub card: CardToken,
+    /// What the bank is given as the reference; by default `TILL/NUMBER` of the sale.
+    pub reference: Option<String>,
+}
+
+/// Saves the charge: sale, line, tender, operation and audit entry in one commit, or nothing.
+pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) -> Result<Operation, TillError> {
+    if let Some(tender) = tenders::by_id(tx, charge.intent_id)? {
+        let sale = sales::by_id(tx, tender.sale_id)?;
+        let is_same = tender.kind == TenderKind::Card
+            && tender.amount == charge.amount.get()
+            && sale.currency == charge.currency
+            && charge.reference.as_ref().is_none_or(|reference| tender.reference.as_ref() == Some(reference));
+        return if is_same {
+            pay::again(tx, signature, &sale, &tender, charge.amount, charge.card.clone())
+        } else {
+            Err(pay::reused())
+        };
+    }
+    let settings = Settings { currency: charge.currency, ..settings::read(tx)? };
+    let id = sales::insert(tx, signature, &settings, true)?;
+    let offer = Offer {
+        sku: "AMOUNT".to_owned(),
+        name: "Amount".to_owned(),
+        unit: Unit::Piece,
+        price: charge.amount.get(),
+        tax_rate: 0,
+    };
+    lines::insert(tx, id, &offer, Quantity::ONE)?;
+    let sale = pay::under_payment(tx, signature, sales::by_id(tx, id)?)?;
+    debug_assert_eq!(sale.state, SaleState::Paying);
+    let reference = match &charge.reference {
+        Some(reference) => reference.clone(),
+        None => pay::reference(&settings, &sale)?,
+    };
+    pay::begin_card(tx, signature, &sale, charge.intent_id, charge.amount, charge.card.clone(), reference)
+}

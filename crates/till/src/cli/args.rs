@@ -1,0 +1,180 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use protocol::{Amount, Currency, Key};
+use std::{path::PathBuf, time::Duration};
+
+/// Characters of a reference at most, by the bank's contract.
+const REFERENCE_CHARS_MAX: usize = 64;
+
+/// The till with no window: takes payments, settles them, and shows what became of them.
+///
+/// Results go to stdout, one JSON document a line where said so; everything else goes to stderr.
+/// Exit codes: 0 done, 1 refused (the reason is on stderr), 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "kassa-till", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// The folder with the till's data, made private to you where it is missing [default: this system's folder for
+    /// application data]
+    #[arg(long, value_name = "DIR", env = "KASSA_DATA_DIR", global = true)]
+    pub(crate) data: Option<PathBuf>,
+
+    /// The bank's address. One that is not on this machine must be https
+    #[arg(long, value_name = "URL", env = "KASSA_BANK_URL", global = true)]
+    pub(crate) bank_url: Option<String>,
+
+    /// The secret that names this shop at the bank. Better in the environment than here, where others see it
+    #[arg(long, value_name = "SECRET", env = "KASSA_BANK_TOKEN", hide_env_values = true, global = true)]
+    pub(crate) bank_token: Option<String>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Save card payments, each of a sale of its own. Nothing is sent: that is what `sync` does
+    ///
+    /// Prints each operation as a JSON line once it is safe on disk.
+    Pay(Pay),
+    /// Settle what is open with the bank: sends, asks again and waits, until every payment has its final result
+    ///
+    /// Prints a JSON line for each change. Exit codes: 0 all final, 3 not in time, 4 all final but some that need
+    /// attention, 1 refused, 2 no bank named. Ended by SIGTERM or Ctrl+C, what was in flight is `unknown` and is asked for
+    /// again by the next `sync`, under the same key.
+    Sync(Sync),
+    /// Show the operations, oldest first
+    Operations(Operations),
+    /// Show every attempt of one operation, as JSON lines: what was sent, what came back, how it was read
+    Log {
+        /// The key of the operation
+        key: Key,
+    },
+    /// Price a cart: JSON in, JSON out
+    ///
+    /// Bad input is answered on stdout as {"error":{"code","message","path"}}, exit code 1.
+    Price {
+        /// The file to read, or - for standard input
+        #[arg(value_name = "FILE", default_value = "-")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pay {
+    /// What to charge, in minor units: 2490 is 24.90
+    #[arg(long, value_name = "N", value_parser = amount)]
+    pub(crate) amount: Amount,
+    /// The currency, by its three letters
+    #[arg(long, value_name = "CODE")]
+    pub(crate) currency: Currency,
+    /// What the card reader gave, such as tok_visa: 1 to 64 characters
+    // Read as it is and checked later: an error about a value repeats it, and a card's must not be seen.
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) card: String,
+    /// Your name for the payment at the bank [default: the till's name and the sale's number]
+    #[arg(long, value_name = "R", value_parser = reference)]
+    pub(crate) reference: Option<String>,
+    /// How many payments to save, each a sale and an operation of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) times: u32,
+    /// Names what is meant, in up to 64 characters: the same name again gives the same operation back, whatever became of it
+    #[arg(long, value_name = "ID", value_parser = intent, conflicts_with = "times")]
+    pub(crate) intent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sync {
+    /// End as soon as every operation has its final result, or needs attention
+    #[arg(long)]
+    pub(crate) until_settled: bool,
+    /// How long to try at most: 500ms, 60s, 5m, 1h [default: 60s with --until-settled, no end without]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Operations {
+    /// A JSON document for each, on a line of its own
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only those in this state
+    #[arg(long, value_name = "S", value_enum)]
+    pub(crate) state: Option<StateName>,
+}
+
+/// The states of an operation, as they are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum StateName {
+    /// Never sent
+    Saved,
+    /// With the bank at this moment
+    Sending,
+    /// Perhaps sent, no valid answer yet
+    Unknown,
+    /// Final: charged
+    Approved,
+    /// Final: not charged
+    Declined,
+    /// Final: never will be charged
+    Cancelled,
+    /// A person must look
+    NeedsAttention,
+}
+
+fn amount(text: &str) -> Result<Amount, String> {
+    text.parse()
+        .ok()
+        .and_then(|minor_units| Amount::new(minor_units).ok())
+        .ok_or_else(|| "must be a whole number of minor units from 1 to 99999999".to_owned())
+}
+
+fn reference(text: &str) -> Result<String, String> {
+    short(text).then(|| text.to_owned()).ok_or_else(|| format!("must have 1 to {REFERENCE_CHARS_MAX} characters"))
+}
+
+fn intent(text: &str) -> Result<String, String> {
+    short(text).then(|| text.to_owned()).ok_or_else(|| "must have 1 to 64 characters".to_owned())
+}
+
+fn short(text: &str) -> bool {
+    (1..=REFERENCE_CHARS_MAX).contains(&text.chars().count())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "must be a whole number with ms, s, m or h, such as 60s".to_owned();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    match unit {
+        "ms" => Ok(Duration::from_millis(number.into())),
+        "s" | "" => Ok(Duration::from_secs(number.into())),
+        "m" => Ok(Duration::from_secs(u64::from(number) * 60)),
+        "h" => Ok(Duration::from_secs(u64::from(number) * 3_600)),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
+        for wrong in ["", "s", "-1s", "1.5s", "1 s", "1d", "99999999999s"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

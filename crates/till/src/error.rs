@@ -1,0 +1,110 @@
+//! What can go wrong at the till, by the code under which somebody acts on it.
+
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+/// Why the till did not do what it was asked. The text is for people; it never holds a card token or a secret.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TillError {
+    /// The file can't be written or read. Nothing was saved and nothing will be sent.
+    #[error("the till cannot save: {0}")]
+    Storage(String),
+    /// The commit's outcome could not be told, and the file could not be read to find out. What was asked may be saved.
+    #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
+    Unreadable(String),
+    /// Another process has the data folder.
+    #[error("{0}")]
+    InUse(String),
+    /// The file can't be opened: written by a newer program, not a till's, or damaged. It was left as it is.
+    #[error("{0}")]
+    Refused(String),
+    /// The sale is another than the caller thinks: completed or put aside meanwhile.
+    #[error("{0}")]
+    SaleChanged(String),
+    /// The sale is under payment: it can't be edited, dropped or paid twice.
+    #[error("{0}")]
+    SaleFrozen(String),
+    /// No article has this SKU or barcode.
+    #[error("no article has the SKU or barcode “{0}”")]
+    UnknownArticle(String),
+    /// The quantity is no number above zero with at most three decimals, or not one that this article can have.
+    #[error("{0}")]
+    InvalidQuantity(String),
+    /// The amount is not one that can be taken here.
+    #[error("{0}")]
+    InvalidAmount(String),
+    /// More than is due. Both figures in minor units of the sale's currency.
+    #[error("{amount} is more than the {due} still due")]
+    OverDue {
+        /// What was asked for.
+        amount: i64,
+        /// What is still due.
+        due: i64,
+    },
+    /// The tender or intent already belongs to another request.
+    #[error("{0}")]
+    IntentReused(String),
+    /// A setting can't have this value.
+    #[error("{0}")]
+    InvalidSetting(&'static str),
+    /// There is no such sale, line or operation.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// No bank is named, or its address or secret can't be used.
+    #[error("{0}")]
+    NoBank(String),
+    /// A fault of the program.
+    #[error("internal fault: {0}")]
+    Internal(String),
+}
+
+impl TillError {
+    /// The code by which a face of the till decides what to do.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Storage(_) | Self::Unreadable(_) | Self::Refused(_) => "storage",
+            Self::InUse(_) => "in-use",
+            Self::SaleChanged(_) => "sale-changed",
+            Self::SaleFrozen(_) => "sale-frozen",
+            Self::UnknownArticle(_) => "unknown-article",
+            Self::InvalidQuantity(_) => "invalid-quantity",
+            Self::InvalidAmount(_) => "invalid-amount",
+            Self::OverDue { .. } => "over-due",
+            Self::IntentReused(_) => "intent-reused",
+            Self::InvalidSetting(_) => "invalid-setting",
+            Self::NotFound(_) => "not-found",
+            Self::NoBank(_) => "no-bank",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    /// Whether the same call may succeed later with nothing else changed. The same call is always safe: a payment's tender
+    /// has its id before it is asked for.
+    #[must_use]
+    pub const fn retryable(&self) -> bool {
+        matches!(self, Self::Storage(_) | Self::Unreadable(_) | Self::InUse(_))
+    }
+}
+
+impl From<rusqlite::Error> for TillError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::PermissionDenied
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::OutOfMemory,
+            ) => Self::Storage(error.to_string()),
+            _ => Self::Internal(error.to_string()),
+        }
+    }
+}

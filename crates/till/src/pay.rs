@@ -1,0 +1,329 @@
+//! Pay: from the click to the one commit that holds sale, tender, operation and audit entry.
+
+use crate::{
+    Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, lines,
+    operations, sale, sales, sales::SaleRow, settings, tenders, tenders::TenderRow,
+};
+use checkout::{CashDue, Tender as Paid};
+use outbox::{EnqueueError, Enqueued, NewOperation, Request};
+use protocol::{Amount, CardToken, Key, PaymentRequest};
+use rusqlite::Connection;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+/// What the dialog of a tender begins with. Nothing of it is saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TenderBegun {
+    /// The tender's id: whatever is clicked in this dialog, and how often, is this one tender.
+    pub tender_id: Uuid,
+    /// What no other tender covers, in minor units.
+    pub due: i64,
+    /// The same in coins that there are.
+    pub cash_due: i64,
+    /// What customers are likely to hand over, the exact amount first.
+    pub cash_notes: Vec<i64>,
+    /// What paying it in cash adds, or with a minus takes away.
+    pub rounding: i64,
+}
+
+/// A card payment that was clicked.
+#[derive(Debug, Clone)]
+pub struct CardPayment {
+    /// The id given when the dialog opened.
+    pub tender_id: Uuid,
+    /// The sale to pay.
+    pub sale_id: Uuid,
+    /// How much of it, in minor units.
+    pub amount: i64,
+    /// What the card reader gave.
+    pub card: String,
+}
+
+/// A cash payment that was clicked.
+#[derive(Debug, Clone)]
+pub struct CashPayment {
+    /// The id given when the dialog opened.
+    pub tender_id: Uuid,
+    /// The sale to pay.
+    pub sale_id: Uuid,
+    /// What the customer handed over, in minor units; at least all that is due.
+    pub tendered: i64,
+}
+
+/// Cash that was taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CashTaken {
+    /// The sale after it.
+    pub sale: Sale,
+    /// What to give back, in minor units.
+    pub change: i64,
+    /// What cash rounding added, or with a minus took away.
+    pub rounding: i64,
+    /// By how much the drawer holds more.
+    pub drawer: i64,
+}
+
+/// What is due on a sale, and an id for the tender that is to pay it.
+pub(crate) fn begin(conn: &Connection, sale_id: Uuid) -> Result<TenderBegun, TillError> {
+    let sale = sales::by_id(conn, sale_id)?;
+    let rest = due(conn, &sale)?;
+    let CashDue { due: cash_due, rounding } = checkout::cash_due(rest, sale.cash).map_err(sale::broken)?;
+    let currency = checkout::Currency::parse(sale.currency.code())
+        .map_err(|error| TillError::Internal(format!("{}: {error}", sale.currency)))?;
+    let cash_notes =
+        checkout::cash_notes(cash_due, currency).into_iter().filter(|&note| sale.cash.takes(note)).collect();
+    Ok(TenderBegun { tender_id: Uuid::now_v7(), due: rest, cash_due, cash_notes, rounding })
+}
+
+/// What no tender of the sale covers, where there is something to pay at all.
+fn due(conn: &Connection, sale: &SaleRow) -> Result<i64, TillError> {
+    let line_rows = lines::of_sale(conn, sale.id)?;
+    if line_rows.is_empty() {
+        return Err(TillError::InvalidAmount("there is nothing to pay: the sale is empty".to_owned()));
+    }
+    let total = sale::figures(conn, sale, &line_rows)?.total;
+    let tender_rows = tenders::of_sale(conn, sale.id)?;
+    let rest = sale::balance(sale, total, &tender_rows)?.rest;
+    match sale.state {
+        SaleState::Completed => Err(TillError::SaleChanged("this sale is completed: it is paid".to_owned())),
+        SaleState::Paying if rest == 0 && tender_rows.iter().any(|tender| tender.state.counts()) => {
+            Err(TillError::SaleFrozen("this sale is being paid: wait for the bank's answer".to_owned()))
+        }
+        SaleState::Open | SaleState::Paying => Ok(rest),
+    }
+}
+
+/// Freezes an open sale; one under payment is frozen already.
+pub(crate) fn under_payment(tx: &Connection, signature: &Signature, sale: SaleRow) -> Result<SaleRow, TillError> {
+    if sale.state != SaleState::Open {
+        return Ok(sale);
+    }
+    let line_rows = lines::of_sale(tx, sale.id)?;
+    let priced = sale::price(&sale, &line_rows).map_err(sale::broken)?;
+    lines::freeze(tx, sale.id, &line_rows, &priced)?;
+    sales::freeze(tx, signature, &sale, &priced)
+}
+
+/// Saves a card payment: sale, tender, operation and audit entry, or nothing. The same tender id gives the same operation
+/// back, in whatever state it is by now.
+pub(crate) fn card(tx: &Connection, signature: &Signature, payment: &CardPayment) -> Result<Operation, TillError> {
+    let amount = Amount::new(payment.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
+    let card = card_token(&payment.card)?;
+    let sale = sales::by_id(tx, payment.sale_id)?;
+    if let Some(tender) = tenders::by_id(tx, payment.tender_id)? {
+        let is_same = tender.sale_id == sale.id && tender.kind == TenderKind::Card && tender.amount == amount.get();
+        return if is_same { again(tx, signature, &sale, &tender, amount, card) } else { Err(reused()) };
+    }
+    let due = due(tx, &sale)?;
+    if amount.get() > due {
+        return Err(TillError::OverDue { amount: amount.get(), due });
+    }
+    let sale = under_payment(tx, signature, sale)?;
+    let reference = reference(&settings::read(tx)?, &sale)?;
+    begin_card(tx, signature, &sale, payment.tender_id, amount, card, reference)
+}
+
+/// The tender and its operation, on a sale that is frozen.
+pub(crate) fn begin_card(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    tender_id: Uuid,
+    amount: Amount,
+    card: CardToken,
+    reference: String,
+) -> Result<Operation, TillError> {
+    let others = tenders::of_sale(tx, sale.id)?;
+    let tender = TenderRow {
+        id: tender_id,
+        sale_id: sale.id,
+        position: next_position(&others),
+        kind: TenderKind::Card,
+        state: TenderState::Settling,
+        amount: amount.get(),
+        tendered: None,
+        change: None,
+        reference: Some(reference),
+        replaces: tenders::to_replace(&others),
+        created_at: signature.at,
+    };
+    tenders::insert(tx, &tender)?;
+    let enqueued = enqueue(tx, signature, sale, &tender, amount, card)?;
+    if enqueued.existed {
+        // A tender that is new cannot have an operation: the id was used for something that is no tender of this till.
+        return Err(reused());
+    }
+    let details = json!({
+        "sale": sale.number, "tender": tender.id, "kind": "card", "amount": tender.amount, "currency": sale.currency,
+        "total": frozen_total(sale)?, "key": enqueued.operation.key,
+        "short_code": enqueued.operation.short_code, "reference": tender.reference, "replaces": tender.replaces,
+    });
+    audit::append(tx, signature, "payment-begun", Some(sale.id), &details)?;
+    operations::show(tx, &enqueued.operation)
+}
+
+/// The operation that this tender has had since its first click. Its card is compared by the outbox, which has the bytes.
+pub(crate) fn again(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    tender: &TenderRow,
+    amount: Amount,
+    card: CardToken,
+) -> Result<Operation, TillError> {
+    let enqueued = enqueue(tx, signature, sale, tender, amount, card)?;
+    if !enqueued.existed {
+        return Err(TillError::Internal("a tender had no operation".to_owned()));
+    }
+    operations::show(tx, &enqueued.operation)
+}
+
+fn enqueue(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    tender: &TenderRow,
+    amount: Amount,
+    card: CardToken,
+) -> Result<Enqueued, TillError> {
+    let request = PaymentRequest {
+        amount,
+        currency: sale.currency,
+        card,
+        reference: tender.reference.clone(),
+        accepted_offline_at: None,
+    };
+    let operation = NewOperation {
+        intent_id: tender.id,
+        replaces: tender.replaces,
+        lane: sale.id.to_string(),
+        request: Request::Payment(request),
+    };
+    outbox::enqueue(tx, &operation, Key::v7(signature.at, rand::random()), signature.at).map_err(|error| match error {
+        EnqueueError::IntentReused(_) => reused(),
+        EnqueueError::Sqlite(error) => error.into(),
+        // The tenders and the operations replace each other in the same commits.
+        error => TillError::Internal(error.to_string()),
+    })
+}
+
+fn frozen_total(sale: &SaleRow) -> Result<i64, TillError> {
+    let frozen = sale.frozen.ok_or_else(|| TillError::Internal("a sale under payment is not frozen".to_owned()))?;
+    Ok(frozen.total)
+}
+
+fn next_position(others: &[TenderRow]) -> i64 {
+    others.iter().map(|tender| tender.position).max().unwrap_or(0) + 1
+}
+
+fn card_token(card: &str) -> Result<CardToken, TillError> {
+    CardToken::new(card).map_err(|error| TillError::InvalidAmount(error.to_string()))
+}
+
+pub(crate) fn reused() -> TillError {
+    TillError::IntentReused("this payment was already asked for with another amount, card or sale".to_owned())
+}
+
+/// What the till calls this sale at the bank.
+pub(crate) fn reference(settings: &Settings, sale: &SaleRow) -> Result<String, TillError> {
+    let number = sale.number.ok_or_else(|| TillError::Internal("a frozen sale has no number".to_owned()))?;
+    Ok(format!("{}/{number}", settings.till_name))
+}
+
+/// Takes cash for all that is due, and completes the sale where nothing else is open. The same tender id gives the same
+/// answer back.
+pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment) -> Result<CashTaken, TillError> {
+    let sale = sales::by_id(tx, payment.sale_id)?;
+    if let Some(tender) = tenders::by_id(tx, payment.tender_id)? {
+        let is_same =
+            tender.sale_id == sale.id && tender.kind == TenderKind::Cash && tender.tendered == Some(payment.tendered);
+        return if is_same { taken(tx, &tender) } else { Err(reused()) };
+    }
+    let due = due(tx, &sale)?;
+    let cash_due = checkout::cash_due(due, sale.cash).map_err(sale::broken)?.due;
+    if payment.tendered < cash_due {
+        return Err(TillError::InvalidAmount(format!("{} is too little: {cash_due} is due", payment.tendered)));
+    }
+    let sale = under_payment(tx, signature, sale)?;
+    let others = tenders::of_sale(tx, sale.id)?;
+    let mut counted = sale::counted(&others);
+    counted.push(Paid::Cash { tendered: payment.tendered });
+    let total = frozen_total(&sale)?;
+    let balance =
+        checkout::balance(total, &counted, sale.cash).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
+    let tender = TenderRow {
+        id: payment.tender_id,
+        sale_id: sale.id,
+        position: next_position(&others),
+        kind: TenderKind::Cash,
+        state: TenderState::Taken,
+        amount: balance.tenders.last().map_or(0, |tender| tender.amount),
+        tendered: Some(payment.tendered),
+        change: Some(balance.change),
+        reference: None,
+        replaces: tenders::to_replace(&others),
+        created_at: signature.at,
+    };
+    tenders::insert(tx, &tender)?;
+    let details = json!({
+        "sale": sale.number, "tender": tender.id, "kind": "cash", "amount": tender.amount, "tendered": tender.tendered,
+        "change": tender.change, "rounding": balance.rounding, "currency": sale.currency, "total": total,
+        "replaces": tender.replaces,
+    });
+    audit::append(tx, signature, "cash-taken", Some(sale.id), &details)?;
+    complete_if_paid(tx, signature, sale.id)?;
+    taken(tx, &tender)
+}
+
+/// The answer to a cash payment that was saved.
+pub(crate) fn cash_taken(conn: &Connection, tender_id: Uuid) -> Result<Option<CashTaken>, TillError> {
+    tenders::by_id(conn, tender_id)?.map(|tender| taken(conn, &tender)).transpose()
+}
+
+fn taken(conn: &Connection, tender: &TenderRow) -> Result<CashTaken, TillError> {
+    let sale = sale::read(conn, tender.sale_id)?;
+    Ok(CashTaken { change: tender.change.unwrap_or(0), rounding: sale.rounding, drawer: tender.amount, sale })
+}
+
+/// Completes a sale when its last tender has paid, and gives it its receipt number in the same commit.
+pub(crate) fn complete_if_paid(tx: &Connection, signature: &Signature, sale_id: Uuid) -> Result<(), TillError> {
+    let sale = sales::by_id(tx, sale_id)?;
+    let (SaleState::Paying, Some(frozen)) = (sale.state, sale.frozen) else { return Ok(()) };
+    let rows = tenders::of_sale(tx, sale_id)?;
+    let mut counting = rows.iter().filter(|tender| tender.state.counts());
+    if !counting.all(|tender| tender.state.paid()) {
+        return Ok(());
+    }
+    let balance = sale::balance(&sale, frozen.total, &rows)?;
+    if balance.rest != 0 || rows.iter().all(|tender| !tender.state.paid()) {
+        return Ok(());
+    }
+    let receipt_number = sales::complete(tx, signature, sale_id, balance.rounding)?;
+    let details = json!({
+        "sale": sale.number, "receipt": receipt_number, "total": frozen.total, "rounding": balance.rounding,
+        "currency": sale.currency,
+    });
+    audit::append(tx, signature, "sale-completed", Some(sale_id), &details)
+}
+
+/// Writes what the bank said of a card into its tender, and completes the sale where that was the last of it. Runs in the
+/// commit that stores the result.
+pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox::Operation) -> Result<(), TillError> {
+    let Some(tender) = tenders::by_id(tx, operation.intent_id)? else {
+        tracing::error!(code = %operation.short_code, "an operation belongs to no tender");
+        return Ok(());
+    };
+    let state = operations::tender_state(operation.state);
+    if state == tender.state {
+        return Ok(());
+    }
+    tenders::set_state(tx, signature, tender.id, state)?;
+    let details = json!({
+        "tender": tender.id, "key": operation.key, "short_code": operation.short_code, "amount": tender.amount,
+        "before": tender.state.as_str(), "after": state.as_str(),
+    });
+    audit::append(tx, signature, "payment-settled", Some(tender.sale_id), &details)?;
+    complete_if_paid(tx, signature, tender.sale_id)
+}

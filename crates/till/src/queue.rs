@@ -1,0 +1,127 @@
+//! The queue as the cashier sees it: one summary, one chip, and the events that say when to look again.
+
+use crate::{Operation, TillError};
+use jiff::Timestamp;
+use protocol::Currency;
+use rusqlite::Connection;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// The queue at one moment. It counts what is unsettled, not whether the link is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Operations without a final result.
+    pub unsettled: u32,
+    /// Of them, with the bank at this moment.
+    pub sending: u32,
+    /// Of them, waiting to be sent or asked about.
+    pub waiting: u32,
+    /// What is unsettled, per currency.
+    pub amounts: Vec<AmountOf>,
+    /// When the oldest unsettled one was clicked.
+    pub oldest_at: Option<Timestamp>,
+    /// Operations a person must look at.
+    pub needs_attention: u32,
+    /// Unsettled operations that belong to another bank or merchant than the one asked now.
+    pub other_bank: u32,
+    /// Why the whole queue waits, where it does.
+    pub paused: Option<String>,
+    /// Whether the bank answered last time; none before it was asked.
+    pub bank_reachable: Option<bool>,
+    /// What was in the way, where it did not.
+    pub bank_problem: Option<String>,
+    /// When the bank last answered.
+    pub last_contact_at: Option<Timestamp>,
+    /// When the next attempt is due.
+    pub next_attempt_at: Option<Timestamp>,
+    /// All of it in one word.
+    pub chip: Chip,
+}
+
+/// An amount of one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AmountOf {
+    /// The currency.
+    pub currency: Currency,
+    /// In minor units.
+    pub amount: i64,
+}
+
+/// The queue in one word, the most pressing first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chip {
+    /// A person must look at an operation.
+    Attention,
+    /// The bank does not take this till's word; nothing is sent.
+    Paused,
+    /// Something waits for the bank.
+    Waiting,
+    /// Something is with the bank.
+    Busy,
+    /// All settled.
+    Ok,
+}
+
+impl Chip {
+    /// The word in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attention => "attention",
+            Self::Paused => "paused",
+            Self::Waiting => "waiting",
+            Self::Busy => "busy",
+            Self::Ok => "ok",
+        }
+    }
+}
+
+/// What happened, for a listener to show. It may come late or more than once; what it carries was true when it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// An operation changed.
+    OperationChanged(Box<Operation>),
+    /// The queue changed.
+    SummaryChanged(Summary),
+    /// A sale changed.
+    SaleChanged {
+        /// Its id.
+        sale_id: Uuid,
+    },
+}
+
+/// The queue as it stands in the file.
+pub(crate) fn summary(conn: &Connection, now: Timestamp) -> Result<Summary, TillError> {
+    Ok(show(outbox::summary(conn, now)?))
+}
+
+pub(crate) fn show(summary: outbox::Summary) -> Summary {
+    let chip = if summary.needs_attention > 0 {
+        Chip::Attention
+    } else if summary.paused.is_some() {
+        Chip::Paused
+    } else if summary.waiting > 0 {
+        Chip::Waiting
+    } else if summary.sending > 0 {
+        Chip::Busy
+    } else {
+        Chip::Ok
+    };
+    Summary {
+        unsettled: summary.unsettled,
+        sending: summary.sending,
+        waiting: summary.waiting,
+        amounts: summary.amounts.into_iter().map(|(currency, amount)| AmountOf { currency, amount }).collect(),
+        oldest_at: summary.oldest_at,
+        needs_attention: summary.needs_attention,
+        other_bank: summary.other_bank,
+        paused: summary.paused,
+        bank_reachable: summary.bank_reachable,
+        bank_problem: summary.bank_problem,
+        last_contact_at: summary.last_contact_at,
+        next_attempt_at: summary.next_attempt_at,
+        chip,
+    }
+}

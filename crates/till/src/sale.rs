@@ -1,0 +1,267 @@
+//! A sale as it is shown: its lines, its figures, its tenders. Figures come from the engine while it is open and out of the
+//! rows from Pay on.
+
+use crate::{
+    Operation, SaleState, TenderKind, TenderState, TillError, Unit, lines, lines::LineRow, operations, sales,
+    sales::SaleRow, tenders, tenders::TenderRow,
+};
+use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Tender as Paid};
+use jiff::Timestamp;
+use protocol::Currency;
+use rusqlite::Connection;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// What a customer buys at once. All amounts in minor units of its currency.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sale {
+    /// Its id.
+    pub id: Uuid,
+    /// Its number at this till, from the first Pay on: what the bank gets as the reference.
+    pub number: Option<i64>,
+    /// How far it is.
+    pub state: SaleState,
+    /// Whether it was put aside.
+    pub held: bool,
+    /// The articles, in the order in which they were rung up.
+    pub lines: Vec<SaleLine>,
+    /// The tax table, lowest rate first.
+    pub taxes: Vec<SaleTax>,
+    /// The goods without tax.
+    pub net: i64,
+    /// All tax.
+    pub tax: i64,
+    /// The tip.
+    pub tip: i64,
+    /// The discount on the sale, beside those of its lines.
+    pub discount: i64,
+    /// What is to pay.
+    pub total: i64,
+    /// What is paid: approved by the bank or taken in cash.
+    pub paid: i64,
+    /// What no tender covers yet. A card payment that is not settled covers its amount: it may turn out to have paid.
+    pub due: i64,
+    /// What cash rounding added, or with a minus took away.
+    pub rounding: i64,
+    /// The currency of every amount here.
+    pub currency: Currency,
+    /// The ways of paying, in the order in which they were begun, those that did not pay included.
+    pub tenders: Vec<Tender>,
+    /// The number of its receipt, once it is completed.
+    pub receipt_number: Option<i64>,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// When it was completed.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// One article of a sale.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SaleLine {
+    /// Its id, never used for another line.
+    pub id: i64,
+    /// Its place in the sale, from 1.
+    pub position: u32,
+    /// The article's SKU.
+    pub sku: String,
+    /// The article's name at that time.
+    pub name: String,
+    /// How the article is sold.
+    pub unit: Unit,
+    /// For one piece or one kilogram.
+    pub unit_price: i64,
+    /// The shortest decimal: `2`, `0.755`.
+    pub quantity: String,
+    /// Quantity × unit price.
+    pub gross: i64,
+    /// What was taken off: the line's own discount and its share of the sale's.
+    pub discount: i64,
+    /// What is left.
+    pub total: i64,
+    /// Percent, as the shortest decimal.
+    pub tax_rate: String,
+}
+
+/// One rate of the tax table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SaleTax {
+    /// Percent, as the shortest decimal.
+    pub rate: String,
+    /// The goods of this rate without tax.
+    pub net: i64,
+    /// Their tax.
+    pub tax: i64,
+}
+
+/// A way of paying a part of a sale.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tender {
+    /// Its id, made when its dialog opened: the intent of its operation.
+    pub id: Uuid,
+    /// How it pays.
+    pub kind: TenderKind,
+    /// How much of the sale it pays.
+    pub amount: i64,
+    /// Cash: what was handed over.
+    pub tendered: Option<i64>,
+    /// Cash: what was given back.
+    pub change: Option<i64>,
+    /// How far it is.
+    pub state: TenderState,
+    /// The declined or cancelled tender in whose place it was made.
+    pub replaces: Option<Uuid>,
+    /// A card's operation.
+    pub operation: Option<Operation>,
+}
+
+/// What the engine, or the frozen rows, say of a sale.
+pub(crate) struct Figures {
+    pub(crate) lines: Vec<PricedLine>,
+    pub(crate) taxes: Vec<TaxGroup>,
+    pub(crate) net: i64,
+    pub(crate) tax: i64,
+    pub(crate) tip: i64,
+    pub(crate) discount: i64,
+    pub(crate) total: i64,
+}
+
+/// Prices an open sale.
+pub(crate) fn price(sale: &SaleRow, lines: &[LineRow]) -> Result<Priced, PriceError> {
+    let currency = checkout::Currency::parse(sale.currency.code()).map_err(|error| PriceError {
+        code: checkout::Code::InvalidValue,
+        message: error.to_string(),
+        path: "currency".into(),
+    })?;
+    checkout::price(&Cart {
+        prices_include_tax: sale.prices_include_tax,
+        cash: sale.cash,
+        lines: lines
+            .iter()
+            .map(|line| Line {
+                unit_price: line.unit_price,
+                quantity: line.quantity,
+                tax_rate: line.tax_rate,
+                discount: None,
+            })
+            .collect(),
+        ..Cart::new(currency)
+    })
+}
+
+pub(crate) fn figures(conn: &Connection, sale: &SaleRow, lines: &[LineRow]) -> Result<Figures, TillError> {
+    let Some(frozen) = sale.frozen else {
+        let Priced { lines, discount, taxes, net, tax, tip, total, balance: _ } = price(sale, lines).map_err(broken)?;
+        return Ok(Figures { lines, taxes, net, tax, tip, discount, total });
+    };
+    let lines = lines.iter().map(|line| line.frozen).collect::<Option<_>>();
+    Ok(Figures {
+        lines: lines.ok_or_else(|| TillError::Internal("a line of a frozen sale is not frozen".to_owned()))?,
+        taxes: lines::taxes(conn, sale.id)?,
+        net: frozen.net,
+        tax: frozen.tax,
+        tip: frozen.tip,
+        discount: frozen.discount,
+        total: frozen.total,
+    })
+}
+
+/// A sale that was accepted line by line and cannot be priced: a fault of the program.
+pub(crate) fn broken(error: PriceError) -> TillError {
+    TillError::Internal(format!("the sale cannot be priced: {error}"))
+}
+
+/// The tenders that pay or may have paid, as the engine takes them. Cash stands with what of it stayed in the drawer: its
+/// change was given.
+pub(crate) fn counted(tenders: &[TenderRow]) -> Vec<Paid> {
+    tenders
+        .iter()
+        .filter(|tender| tender.state.counts())
+        .map(|tender| match tender.kind {
+            TenderKind::Card => Paid::Card { amount: tender.amount },
+            TenderKind::Cash => Paid::Cash { tendered: tender.amount },
+        })
+        .collect()
+}
+
+/// What the tenders of a sale leave of its total.
+pub(crate) fn balance(sale: &SaleRow, total: i64, tenders: &[TenderRow]) -> Result<Balance, TillError> {
+    checkout::balance(total, &counted(tenders), sale.cash).map_err(broken)
+}
+
+/// Reads a sale as it is shown.
+pub(crate) fn read(conn: &Connection, id: Uuid) -> Result<Sale, TillError> {
+    show(conn, &sales::by_id(conn, id)?)
+}
+
+pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError> {
+    let line_rows = lines::of_sale(conn, sale.id)?;
+    let tender_rows = tenders::of_sale(conn, sale.id)?;
+    let figures = figures(conn, sale, &line_rows)?;
+    let balance = balance(sale, figures.total, &tender_rows)?;
+    let paid = tender_rows.iter().filter(|tender| tender.state.paid()).map(|tender| tender.amount).sum();
+    Ok(Sale {
+        id: sale.id,
+        number: sale.number,
+        state: sale.state,
+        held: sale.held,
+        lines: line_rows
+            .iter()
+            .zip(figures.lines)
+            .zip(1..)
+            .map(|((row, priced), at)| show_line(row, priced, at))
+            .collect(),
+        taxes: figures
+            .taxes
+            .iter()
+            .map(|group| SaleTax { rate: group.rate.to_string(), net: group.net, tax: group.tax })
+            .collect(),
+        net: figures.net,
+        tax: figures.tax,
+        tip: figures.tip,
+        discount: figures.discount,
+        total: figures.total,
+        paid,
+        due: balance.rest,
+        rounding: sale.rounding.unwrap_or(balance.rounding),
+        currency: sale.currency,
+        tenders: tender_rows.iter().map(|row| show_tender(conn, row)).collect::<Result<_, _>>()?,
+        receipt_number: sale.receipt_number,
+        created_at: sale.created_at,
+        completed_at: sale.completed_at,
+    })
+}
+
+fn show_line(row: &LineRow, priced: PricedLine, position: u32) -> SaleLine {
+    SaleLine {
+        id: row.id,
+        position,
+        sku: row.sku.clone(),
+        name: row.name.clone(),
+        unit: row.unit,
+        unit_price: row.unit_price,
+        quantity: row.quantity.to_string(),
+        gross: priced.gross,
+        discount: priced.gross - priced.total,
+        total: priced.total,
+        tax_rate: row.tax_rate.to_string(),
+    }
+}
+
+fn show_tender(conn: &Connection, row: &TenderRow) -> Result<Tender, TillError> {
+    Ok(Tender {
+        id: row.id,
+        kind: row.kind,
+        amount: row.amount,
+        tendered: row.tendered,
+        change: row.change,
+        state: row.state,
+        replaces: row.replaces,
+        operation: match row.kind {
+            TenderKind::Card => operations::by_tender(conn, row.id)?,
+            TenderKind::Cash => None,
+        },
+    })
+}

@@ -1,0 +1,219 @@
+//! The rows of sales: what they are, and their way from open to paying to completed.
+
+use crate::{Settings, TillError, audit::Signature, columns};
+use checkout::{CashRounding, CashRule, Priced};
+use jiff::Timestamp;
+use protocol::Currency;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use uuid::Uuid;
+
+/// How far a sale is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SaleState {
+    /// Can be changed.
+    Open,
+    /// Pay was clicked: frozen until its tenders are declined or cancelled, or it is paid.
+    Paying,
+    /// Paid in full, with its receipt number.
+    Completed,
+}
+
+impl SaleState {
+    /// The word in the database and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paying => "paying",
+            Self::Completed => "completed",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        [Self::Open, Self::Paying, Self::Completed].into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// The sums of a sale, in minor units, as they were frozen at Pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frozen {
+    pub(crate) net: i64,
+    pub(crate) tax: i64,
+    pub(crate) tip: i64,
+    pub(crate) discount: i64,
+    pub(crate) total: i64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SaleRow {
+    pub(crate) id: Uuid,
+    pub(crate) state: SaleState,
+    pub(crate) held: bool,
+    pub(crate) currency: Currency,
+    pub(crate) prices_include_tax: bool,
+    pub(crate) cash: CashRule,
+    pub(crate) number: Option<i64>,
+    pub(crate) frozen: Option<Frozen>,
+    pub(crate) rounding: Option<i64>,
+    pub(crate) receipt_number: Option<i64>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) completed_at: Option<Timestamp>,
+}
+
+const COLUMNS: &str = "id, state, held, currency, prices_include_tax, cash_step, cash_rounding, number,
+    net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at";
+
+fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
+    let frozen = match row.get::<_, Option<i64>>(8)? {
+        Some(net) => {
+            Some(Frozen { net, tax: row.get(9)?, tip: row.get(10)?, discount: row.get(11)?, total: row.get(12)? })
+        }
+        None => None,
+    };
+    let rounding = columns::word(row, 6, CashRounding::parse)?;
+    Ok(SaleRow {
+        id: columns::uuid(row, 0)?,
+        state: columns::word(row, 1, SaleState::read)?,
+        held: row.get(2)?,
+        currency: columns::currency(row, 3)?,
+        prices_include_tax: row.get(4)?,
+        // The table refuses a step below one.
+        cash: CashRule::new(row.get(5)?, rounding).unwrap_or(CashRule::EXACT),
+        number: row.get(7)?,
+        frozen,
+        rounding: row.get(13)?,
+        receipt_number: row.get(14)?,
+        created_at: columns::timestamp(row, 15)?,
+        completed_at: columns::optional_timestamp(row, 16)?,
+    })
+}
+
+/// One sale.
+pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<SaleRow, TillError> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM sales WHERE id = ?1"))?
+        .query_row([id.to_string()], sale)
+        .optional()?
+        .ok_or(TillError::NotFound("sale"))
+}
+
+/// The sale in front of the cashier: neither put aside nor completed.
+pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> {
+    let found = conn
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM sales WHERE held = 0 AND state <> 'completed'"))?
+        .query_row([], sale)
+        .optional()?;
+    Ok(found)
+}
+
+/// The sales put aside and not completed, oldest first.
+pub(crate) fn held(conn: &Connection, limit: u32) -> Result<Vec<SaleRow>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sales WHERE state <> 'completed' AND held = 1 ORDER BY created_at, id LIMIT ?1"
+    ))?;
+    let rows = statement.query_map([limit], sale)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Makes an open sale with the settings of this moment, which it keeps.
+pub(crate) fn insert(
+    tx: &Connection,
+    signature: &Signature,
+    settings: &Settings,
+    held: bool,
+) -> Result<Uuid, TillError> {
+    let id = Uuid::now_v7();
+    tx.prepare_cached(
+        "INSERT INTO sales (id, state, held, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at)
+         VALUES (?1, 'open', ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
+    )?
+    .execute(params![
+        id.to_string(),
+        held,
+        settings.currency.code(),
+        settings.prices_include_tax,
+        settings.cash.step(),
+        settings.cash.rounding().as_str(),
+        signature.at.as_millisecond()
+    ])?;
+    Ok(id)
+}
+
+pub(crate) fn touch(tx: &Connection, signature: &Signature, id: Uuid) -> Result<(), TillError> {
+    tx.prepare_cached("UPDATE sales SET updated_at = ?2 WHERE id = ?1")?
+        .execute(params![id.to_string(), signature.at.as_millisecond()])?;
+    Ok(())
+}
+
+pub(crate) fn set_held(tx: &Connection, signature: &Signature, id: Uuid, held: bool) -> Result<(), TillError> {
+    tx.prepare_cached("UPDATE sales SET held = ?2, updated_at = ?3 WHERE id = ?1")?.execute(params![
+        id.to_string(),
+        held,
+        signature.at.as_millisecond()
+    ])?;
+    Ok(())
+}
+
+/// Drops an open sale that was never under payment; its lines must be gone.
+pub(crate) fn delete(tx: &Connection, id: Uuid) -> Result<(), TillError> {
+    tx.prepare_cached("DELETE FROM sales WHERE id = ?1")?.execute([id.to_string()])?;
+    Ok(())
+}
+
+/// Moves an open sale under payment, with the figures that hold from now on, and its number where it has none yet.
+pub(crate) fn freeze(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    priced: &Priced,
+) -> Result<SaleRow, TillError> {
+    let number = match sale.number {
+        Some(number) => number,
+        None => next_number(tx, "sale")?,
+    };
+    tx.prepare_cached(
+        "UPDATE sales SET state = 'paying', number = ?2, net = ?3, tax = ?4, tip = ?5, discount = ?6, total = ?7,
+             updated_at = ?8
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        sale.id.to_string(),
+        number,
+        priced.net,
+        priced.tax,
+        priced.tip,
+        priced.discount,
+        priced.total,
+        signature.at.as_millisecond()
+    ])?;
+    by_id(tx, sale.id)
+}
+
+/// Opens a sale again whose tenders have all been declined or cancelled; the database checks that.
+pub(crate) fn thaw(tx: &Connection, signature: &Signature, id: Uuid) -> Result<(), TillError> {
+    tx.prepare_cached(
+        "UPDATE sales SET state = 'open', net = NULL, tax = NULL, tip = NULL, discount = NULL, total = NULL, updated_at = ?2
+         WHERE id = ?1",
+    )?
+    .execute(params![id.to_string(), signature.at.as_millisecond()])?;
+    Ok(())
+}
+
+/// Completes a sale that is paid in full, and gives it the next receipt number.
+pub(crate) fn complete(tx: &Connection, signature: &Signature, id: Uuid, rounding: i64) -> Result<i64, TillError> {
+    let receipt_number = next_number(tx, "receipt")?;
+    tx.prepare_cached(
+        "UPDATE sales SET state = 'completed', receipt_number = ?2, rounding = ?3, completed_at = ?4, updated_at = ?4
+         WHERE id = ?1",
+    )?
+    .execute(params![id.to_string(), receipt_number, rounding, signature.at.as_millisecond()])?;
+    Ok(receipt_number)
+}
+
+/// Takes the next number of a series, in the commit that uses it: a number that is not used is not taken.
+fn next_number(tx: &Connection, series: &str) -> Result<i64, TillError> {
+    Ok(tx
+        .prepare_cached("UPDATE counters SET last = last + 1 WHERE name = ?1 RETURNING last")?
+        .query_row([series], |row| row.get(0))?)
+}

@@ -1,0 +1,17 @@
+//! Whose file `till.db` is, and how it came to look as it does.
+
+use store::{Migration, Schema};
+
+/// Marks the file as a till's, in SQLite's header: `KaTi`.
+const APPLICATION_ID: i32 = 0x4b61_5469;
+
+/// The steps of the schema. One that has been shipped never changes; the next change is the next step.
+pub(crate) fn schema() -> Schema {
+    Schema {
+        application_id: APPLICATION_ID,
+        migrations: vec![
+            Migration { version: 1, name: "outbox", sql: outbox::SCHEMA },
+            Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
+        ],
+    }
+}

@@ -1,0 +1,113 @@
+//! The shop's settings, a name and a text each.
+
+use crate::TillError;
+use checkout::{CashRounding, CashRule};
+use protocol::Currency;
+use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Characters of the shop's name at most.
+const SHOP_NAME_CHARS_MAX: usize = 64;
+/// Characters of the till's name at most: a reference at the bank has 64, with the sale's number in it.
+const TILL_NAME_CHARS_MAX: usize = 32;
+
+/// How this shop and this till work. A sale keeps those it began with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Stands at the head of a receipt.
+    pub shop_name: String,
+    /// Names this till at the bank, as in `till-1/1042`. Letters, digits, `-`, `_` and `.`.
+    pub till_name: String,
+    /// The currency of the catalogue and of new sales.
+    pub currency: Currency,
+    /// Whether the prices of the catalogue have their tax in them.
+    pub prices_include_tax: bool,
+    /// How the part paid in cash is rounded.
+    pub cash: CashRule,
+}
+
+impl Default for Settings {
+    /// A shop in the euro area: shelf prices, cash to the cent.
+    fn default() -> Self {
+        Self {
+            shop_name: "Kassa Demo Shop".to_owned(),
+            till_name: "till-1".to_owned(),
+            currency: Currency::EUR,
+            prices_include_tax: true,
+            cash: CashRule::EXACT,
+        }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), TillError> {
+        let name_fits = |name: &str, most: usize| !name.trim().is_empty() && name.chars().count() <= most;
+        if !name_fits(&self.shop_name, SHOP_NAME_CHARS_MAX) || self.shop_name.chars().any(char::is_control) {
+            return Err(TillError::InvalidSetting("the shop's name must have 1 to 64 characters, on one line"));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if !name_fits(&self.till_name, TILL_NAME_CHARS_MAX) || !self.till_name.chars().all(plain) {
+            return Err(TillError::InvalidSetting(
+                "the till's name must have 1 to 32 letters, digits, hyphens, underscores or points",
+            ));
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> [(&'static str, String); 6] {
+        [
+            ("shop_name", self.shop_name.clone()),
+            ("till_name", self.till_name.clone()),
+            ("currency", self.currency.code().to_owned()),
+            ("prices_include_tax", u8::from(self.prices_include_tax).to_string()),
+            ("cash_step", self.cash.step().to_string()),
+            ("cash_rounding", self.cash.rounding().as_str().to_owned()),
+        ]
+    }
+}
+
+/// Reads the settings. Each of them is there since the first start, so a missing or wrong one is a damaged file.
+pub(crate) fn read(conn: &Connection) -> Result<Settings, TillError> {
+    let mut statement = conn.prepare_cached("SELECT name, value FROM settings")?;
+    let rows: HashMap<String, String> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    let damaged = |name: &str| TillError::Internal(format!("the setting {name} is missing or wrong"));
+    let text = |name: &str| rows.get(name).ok_or_else(|| damaged(name));
+    let step = text("cash_step")?.parse().map_err(|_| damaged("cash_step"))?;
+    let rounding = CashRounding::parse(text("cash_rounding")?).ok_or_else(|| damaged("cash_rounding"))?;
+    Ok(Settings {
+        shop_name: text("shop_name")?.clone(),
+        till_name: text("till_name")?.clone(),
+        currency: text("currency")?.parse().map_err(|_| damaged("currency"))?,
+        prices_include_tax: text("prices_include_tax")? == "1",
+        cash: CashRule::new(step, rounding).ok_or_else(|| damaged("cash_step"))?,
+    })
+}
+
+/// Saves the settings. Called inside a transaction.
+pub(crate) fn save(tx: &Connection, settings: &Settings) -> Result<(), TillError> {
+    settings.check()?;
+    let mut statement = tx.prepare_cached(
+        "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    )?;
+    for (name, value) in settings.rows() {
+        statement.execute(params![name, value])?;
+    }
+    Ok(())
+}
+
+/// Whether this file has been set up.
+pub(crate) fn exist(conn: &Connection) -> Result<bool, TillError> {
+    Ok(conn.query_row("SELECT EXISTS (SELECT 1 FROM settings)", [], |row| row.get(0))?)
+}
+
+/// The settings as the audit shows them.
+pub(crate) fn document(settings: &Settings) -> Value {
+    settings
+        .rows()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), Value::String(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}
