@@ -16,13 +16,13 @@
 //!
 //! let mut cart = Cart::new(Currency::parse("EUR")?);
 //! cart.lines.push(Line {
-//!     unit_price: 399,
-//!     quantity: "0.755".parse::<Quantity>()?,
+//!     unit_price: 1_090,
+//!     quantity: "0.455".parse::<Quantity>()?,
 //!     tax_rate: "20".parse::<Rate>()?,
 //!     discount: None,
 //! });
 //! let priced = price(&cart)?;
-//! assert_eq!((priced.net, priced.tax, priced.total), (251, 50, 301));
+//! assert_eq!((priced.net, priced.tax, priced.total), (413, 83, 496));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

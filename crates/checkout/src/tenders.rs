@@ -133,6 +133,9 @@ pub struct PricedTender {
 /// Cash comes last, wherever it stands, and several cash tenders count as one. It is rounded only when it pays all that
 /// the others leave: too little cash is a part payment, and leaves an exact rest.
 ///
+/// Cash that was taken before stands with its amount, what of it stayed in the drawer: its change is in the customer's
+/// hand. The figures are the same as when it was taken, and still right when a card beside it was declined since.
+///
 /// # Errors
 /// A [`PriceError`] at the tender, when its amount is negative ([`Code::InvalidValue`]), is over what is due and not cash
 /// ([`Code::OverDue`]), or is cash that is no multiple of the step ([`Code::CashStep`]); when all cash together does not

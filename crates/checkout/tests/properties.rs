@@ -177,6 +177,26 @@ proptest! {
     }
 
     #[test]
+    fn cash_taken_before_counts_with_what_stayed(cart in cart(), handed in 0_i64..1_000) {
+        let Priced { total, balance: first, .. } = priced(&cart)?;
+        let stayed = first.tenders.iter().map(|priced| match priced.tender {
+            Tender::Cash { .. } => Tender::Cash { tendered: priced.amount },
+            other => other,
+        });
+        let mut stayed: Vec<Tender> = stayed.collect();
+        let again = balance(total, &stayed, cart.cash)?;
+        prop_assert_eq!((again.change, again.rounding, again.drawer, again.rest), (0, first.rounding, first.drawer, first.rest));
+        // All cards are declined after all: what cash stayed is kept, and more cash pays exactly what is then due.
+        stayed.retain(|tender| matches!(tender, Tender::Cash { .. }));
+        let rest = balance(total, &stayed, cart.cash)?.rest;
+        let due = cash_due(rest, cart.cash)?.due;
+        let change = handed * cart.cash.step();
+        stayed.push(Tender::Cash { tendered: due + change });
+        let paid = balance(total, &stayed, cart.cash)?;
+        prop_assert_eq!((paid.rest, paid.change, paid.tenders.last().map(|priced| priced.amount)), (0, change, Some(due)));
+    }
+
+    #[test]
     fn the_cash_due_pays_the_sale_and_one_step_less_does_not(mut cart in cart(), rule in cash_rule()) {
         cart.cash = rule;
         cart.tenders.retain(|tender| !matches!(tender, Tender::Cash { .. }));
