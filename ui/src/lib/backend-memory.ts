@@ -1,0 +1,568 @@
+// A till and a bank in memory, for component tests and for looking at the window in a browser. It
+// keeps the contract's promises (one operation for one tender, a frozen sale, final results that
+// stay) and lets the caller script what the bank says.
+
+import type { Backend, TillEvents } from './backend';
+import { demoArticles, demoCategories } from './memory-catalogue';
+import { decimalsOf, formatAmount } from './money';
+import { fromThousandths, toThousandths } from './quantity';
+import type {
+  AppInfo,
+  Article,
+  Chip,
+  CommandError,
+  ErrorCode,
+  ListedOperation,
+  Operation,
+  Sale,
+  Summary,
+  Tender,
+  TenderKind,
+  TimelineEntry,
+} from './types';
+
+/** What the bank does with a payment; `manual` leaves every step to `settle`. */
+export type BankScript = 'by-card' | 'manual' | 'silent' | 'refused' | 'in-progress';
+
+export type MemoryOptions = {
+  currency?: string;
+  bank?: BankScript;
+  answerAfterMs?: number;
+  articles?: Article[];
+};
+
+const cards: Record<string, { brand: string; last4: string; declines?: string }> = {
+  tok_visa: { brand: 'visa', last4: '4242' },
+  tok_mastercard: { brand: 'mastercard', last4: '4444' },
+  tok_mir: { brand: 'mir', last4: '2200' },
+  tok_account_1: { brand: 'visa', last4: '0001' },
+  tok_insufficient_funds: { brand: 'visa', last4: '9995', declines: 'insufficient_funds' },
+  tok_expired: { brand: 'visa', last4: '0069', declines: 'expired' },
+  tok_lost: { brand: 'visa', last4: '9987', declines: 'lost' },
+  tok_do_not_honor: { brand: 'visa', last4: '0002', declines: 'do_not_honor' },
+};
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const DIALOG_TENDERS_MAX = 1000;
+
+function refuse(code: ErrorCode, message: string): CommandError {
+  return { code, message, retryable: code === 'storage' };
+}
+
+/** round(price × thousandths ÷ 1000), half away from zero. */
+function grossOf(price: number, quantity: string): number {
+  const exact = BigInt(price) * (toThousandths(quantity) ?? 0n);
+  return Number((exact + 500n) / 1000n);
+}
+
+/** The tax inside a gross figure: round(gross × rate ÷ (100 + rate)). */
+function taxIn(gross: number, rate: string): number {
+  const thousandths = toThousandths(rate) ?? 0n;
+  const below = 100_000n + thousandths;
+  return Number((BigInt(gross) * thousandths * 2n + below) / (below * 2n));
+}
+
+const sum = (figures: number[]) => figures.reduce((a, b) => a + b, 0);
+
+export class MemoryBackend implements Backend {
+  /** How often `payCard` was called, and how many operations that made. */
+  readonly counts = { payCard: 0, effects: 0, retryNow: 0 };
+  /** While set, every command that saves fails with it. */
+  storageFault: string | null = null;
+  readonly currency: string;
+
+  #bank: BankScript;
+  #answerAfterMs: number;
+  #articles: Article[];
+  #sales = new Map<string, Sale>();
+  #open: string | null = null;
+  #held: string[] = [];
+  #operations = new Map<string, ListedOperation>();
+  #byTender = new Map<string, string>();
+  #tenderOfKey = new Map<string, string>();
+  #cardOfKey = new Map<string, string>();
+  #timelines = new Map<string, TimelineEntry[]>();
+  #begun = new Map<string, string>();
+  #listeners = new Set<TillEvents>();
+  #next = 1;
+  #receipt = 1041;
+  #paused: string | null = null;
+
+  constructor(options: MemoryOptions = {}) {
+    this.currency = options.currency ?? 'EUR';
+    this.#bank = options.bank ?? 'by-card';
+    this.#answerAfterMs = options.answerAfterMs ?? 900;
+    this.#articles = options.articles ?? demoArticles;
+  }
+
+  // --- what a test or a demo scripts ---
+
+  set bank(script: BankScript) {
+    this.#bank = script;
+  }
+
+  set paused(reason: string | null) {
+    this.#paused = reason;
+    this.#tellSummary();
+  }
+
+  /** The operations made so far, newest first. */
+  get made(): ListedOperation[] {
+    return [...this.#operations.values()].reverse();
+  }
+
+  /** Puts a held sale out of sight. */
+  forget(saleId: string): void {
+    this.#held = this.#held.filter((id) => id !== saleId);
+  }
+
+  /** Brings an operation to a state, as the outbox would, and tells the window. */
+  settle(key: string, change: Partial<Operation>, event = 'answer', detail = ''): void {
+    const known = this.#operations.get(key);
+    if (!known) throw new Error(`no operation ${key}`);
+    const now = new Date(Date.now()).toISOString();
+    const operation: ListedOperation = { ...known, updatedAt: now, ...change };
+    this.#operations.set(key, operation);
+    this.#timelines.get(key)?.push({ at: now, attempt: operation.attempts, event, detail });
+    this.#settleTender(operation);
+    const told = this.#operations.get(key) as ListedOperation;
+    this.#listeners.forEach((each) => each.operationChanged({ ...told }));
+    if (told.saleId !== null) this.#tellSale(told.saleId);
+    this.#tellSummary();
+  }
+
+  // --- the contract ---
+
+  async appInfo(): Promise<AppInfo> {
+    return {
+      version: '0.1.0',
+      dataDir: '/home/kassa/.local/share/kassa',
+      currency: this.currency,
+      decimals: decimalsOf(this.currency),
+      cashStep: 1,
+      bank: { bundled: true, address: 'http://127.0.0.1:8460' },
+      testCards: [
+        { token: 'tok_visa', label: 'Visa ·· 4242', outcome: 'approves' },
+        { token: 'tok_mastercard', label: 'Mastercard ·· 4444', outcome: 'approves' },
+        { token: 'tok_mir', label: 'Mir ·· 2200', outcome: 'approves' },
+        { token: 'tok_account_1', label: 'Account 1 ·· 0001', outcome: 'account' },
+        { token: 'tok_insufficient_funds', label: 'No funds ·· 9995', outcome: 'declines' },
+        { token: 'tok_expired', label: 'Expired ·· 0069', outcome: 'declines' },
+        { token: 'tok_lost', label: 'Lost ·· 9987', outcome: 'declines' },
+        { token: 'tok_do_not_honor', label: 'Refused ·· 0002', outcome: 'declines' },
+      ],
+    };
+  }
+
+  async categories() {
+    return demoCategories;
+  }
+
+  async articles({ text, category }: { text: string; category: string | null }) {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = this.#articles.filter(
+      (article) =>
+        (category === null || article.category === category) &&
+        words.every((word) => `${article.name} ${article.sku}`.toLowerCase().includes(word)),
+    );
+    found.sort((a, b) => Number(b.favourite) - Number(a.favourite));
+    return { articles: found.slice(0, 200), more: found.length > 200 };
+  }
+
+  async openSale(): Promise<Sale> {
+    return this.#copy(this.#openSale());
+  }
+
+  async addArticle(sku: string, quantity: string | null): Promise<Sale> {
+    const article = this.#articles.find((each) => each.sku === sku);
+    if (!article) throw refuse('unknown-article', sku);
+    return this.#edit((sale) => {
+      const line = sale.lines.find((each) => each.sku === sku);
+      const more = toThousandths(quantity ?? '1') ?? 0n;
+      if (line && article.unit === 'piece') line.quantity = fromThousandths((toThousandths(line.quantity) ?? 0n) + more);
+      else
+        sale.lines.push({
+          id: this.#id('line'),
+          position: 0,
+          sku,
+          name: article.name,
+          unit: article.unit,
+          unitPrice: article.price,
+          quantity: fromThousandths(more),
+          gross: 0,
+          discount: 0,
+          total: 0,
+          taxRate: article.taxRate,
+        });
+    });
+  }
+
+  async setQuantity(lineId: string, quantity: string): Promise<Sale> {
+    const thousandths = toThousandths(quantity);
+    if (thousandths === null || thousandths === 0n) throw refuse('invalid-quantity', quantity);
+    return this.#edit((sale) => {
+      const line = sale.lines.find((each) => each.id === lineId);
+      if (!line) throw refuse('not-found', lineId);
+      if (line.unit === 'piece' && thousandths % 1000n !== 0n) throw refuse('invalid-quantity', quantity);
+      line.quantity = fromThousandths(thousandths);
+    });
+  }
+
+  async removeLine(lineId: string): Promise<Sale> {
+    return this.#edit((sale) => {
+      sale.lines = sale.lines.filter((each) => each.id !== lineId);
+    });
+  }
+
+  async clearSale(): Promise<Sale> {
+    return this.#edit((sale) => {
+      sale.lines = [];
+    });
+  }
+
+  async newSale(): Promise<Sale> {
+    this.#save();
+    return this.#copy(this.#openSale());
+  }
+
+  async beginTender(saleId: string, kind: TenderKind) {
+    const sale = this.#sale(saleId);
+    const tenderId = this.#id('tender');
+    if (this.#begun.size < DIALOG_TENDERS_MAX) this.#begun.set(tenderId, kind);
+    const notes = [500, 1000, 2000, 5000, 10_000, 20_000];
+    const above = (step: number) => Number((BigInt(sale.due) + BigInt(step) - 1n) / BigInt(step)) * step;
+    const cashNotes = [...new Set([sale.due, above(100), ...notes.map(above)])].sort((a, b) => a - b).slice(0, 4);
+    return { tenderId, due: sale.due, cashDue: sale.due, cashNotes, rounding: 0 };
+  }
+
+  async payCard(payment: { tenderId: string; saleId: string; amount: number; card: string }): Promise<Operation> {
+    this.counts.payCard += 1;
+    const known = this.#byTender.get(payment.tenderId);
+    if (known !== undefined) {
+      const operation = this.#operations.get(known) as ListedOperation;
+      if (operation.amount !== payment.amount) throw refuse('intent-reused', payment.tenderId);
+      return { ...operation };
+    }
+    const sale = this.#sale(payment.saleId);
+    if (sale.tenders.some((tender) => tender.state === 'settling')) throw refuse('sale-frozen', sale.id);
+    if (payment.amount <= 0) throw refuse('invalid-amount', String(payment.amount));
+    if (payment.amount > sale.due) throw refuse('over-due', String(payment.amount));
+    this.#save();
+    this.counts.effects += 1;
+    const operation = this.#newOperation(sale, payment.amount, payment.card);
+    this.#byTender.set(payment.tenderId, operation.key);
+    this.#tenderOfKey.set(operation.key, payment.tenderId);
+    sale.state = 'paying';
+    sale.tenders.push({
+      id: payment.tenderId,
+      kind: 'card',
+      amount: payment.amount,
+      tendered: null,
+      change: null,
+      state: 'settling',
+      operation,
+    });
+    this.#tellSummary();
+    this.#runBank(operation.key, payment.card);
+    return { ...operation };
+  }
+
+  async payCash(payment: { tenderId: string; saleId: string; tendered: number }) {
+    const sale = this.#sale(payment.saleId);
+    if (sale.tenders.some((tender) => tender.state === 'settling')) throw refuse('sale-frozen', sale.id);
+    if (payment.tendered < sale.due) throw refuse('invalid-amount', String(payment.tendered));
+    this.#save();
+    const change = payment.tendered - sale.due;
+    sale.tenders.push({
+      id: payment.tenderId,
+      kind: 'cash',
+      amount: sale.due,
+      tendered: payment.tendered,
+      change,
+      state: 'taken',
+      operation: null,
+    });
+    const drawer = sale.due;
+    this.#complete(sale);
+    return { sale: this.#copy(sale), change, rounding: 0, drawer };
+  }
+
+  async backToCart(saleId: string): Promise<Sale> {
+    const sale = this.#sale(saleId);
+    if (sale.paid > 0 || sale.tenders.some((tender) => tender.state === 'settling' || tender.state === 'needs_attention'))
+      throw refuse('sale-frozen', saleId);
+    this.#save();
+    sale.state = 'open';
+    return this.#copy(sale);
+  }
+
+  async holdSale(saleId: string): Promise<Sale> {
+    this.#save();
+    const sale = this.#sale(saleId);
+    if (sale.state !== 'completed') this.#held.push(saleId);
+    this.#open = null;
+    return this.#copy(this.#openSale());
+  }
+
+  async heldSales(): Promise<Sale[]> {
+    return this.#held.map((id) => this.#copy(this.#sale(id)));
+  }
+
+  async resumeSale(saleId: string): Promise<Sale> {
+    if (!this.#held.includes(saleId)) throw refuse('not-found', saleId);
+    this.#save();
+    const open = this.#open === null ? null : this.#sale(this.#open);
+    if (open && (open.lines.length > 0 || open.state === 'paying')) this.#held.push(open.id);
+    this.#held = this.#held.filter((id) => id !== saleId);
+    this.#open = saleId;
+    return this.#copy(this.#sale(saleId));
+  }
+
+  async receipt(saleId: string) {
+    const sale = this.#sale(saleId);
+    const width = 40;
+    const figure = (amount: number) => formatAmount(amount, this.currency, 'en');
+    const row = (left: string, right: string) => left.slice(0, width - right.length - 1).padEnd(width - right.length) + right;
+    const rows = [
+      '                 KASSA',
+      '          Corner Shop, Till 1',
+      '',
+      row(`Receipt ${sale.receiptNumber ?? ''}`, '2026-11-29 14:05'),
+      '-'.repeat(width),
+      ...sale.lines.flatMap((line) => [row(line.name, figure(line.total)), `  ${line.quantity} x ${figure(line.unitPrice)}`]),
+      '-'.repeat(width),
+      row('TOTAL', `${this.currency} ${figure(sale.total)}`),
+      ...sale.taxes.map(({ rate, tax }) => row(`of it tax ${rate} %`, figure(tax))),
+      '',
+      ...sale.tenders.flatMap((tender) =>
+        tender.kind === 'cash'
+          ? [row('Cash', figure(tender.tendered ?? 0)), row('Change', figure(tender.change ?? 0))]
+          : [
+              row(`Card ${tender.operation?.last4 ?? ''} ${tender.state}`, figure(tender.amount)),
+              row(`Payment ${tender.operation?.shortCode ?? ''}`, tender.operation?.approvalCode ?? ''),
+            ],
+      ),
+      '',
+      '               Thank you',
+    ];
+    return { text: rows.join('\n') };
+  }
+
+  async operation(key: string): Promise<Operation> {
+    const operation = this.#operations.get(key);
+    if (!operation) throw refuse('not-found', key);
+    return { ...operation };
+  }
+
+  async operations({ state, before, limit }: { state: string | null; before: number | null; limit: number }) {
+    const found = this.made.filter((each) => (state === null || each.state === state) && (before === null || each.seq < before));
+    return { operations: found.slice(0, limit).map((each) => ({ ...each })), more: found.length > limit };
+  }
+
+  async timeline(key: string): Promise<TimelineEntry[]> {
+    return [...(this.#timelines.get(key) ?? [])];
+  }
+
+  async retryNow(key: string | null): Promise<void> {
+    this.counts.retryNow += 1;
+    for (const operation of this.#operations.values()) {
+      if ((key === null || key === operation.key) && (operation.state === 'unknown' || operation.state === 'saved'))
+        this.#runBank(operation.key, this.#cardOfKey.get(operation.key) ?? 'tok_visa');
+    }
+  }
+
+  async summary(): Promise<Summary> {
+    return this.#summary();
+  }
+
+  async listen(handlers: TillEvents): Promise<() => void> {
+    this.#listeners.add(handlers);
+    return () => this.#listeners.delete(handlers);
+  }
+
+  // --- inside ---
+
+  #id(of: string): string {
+    return `${of}-${this.#next++}`;
+  }
+
+  #save(): void {
+    if (this.storageFault !== null) throw refuse('storage', this.storageFault);
+  }
+
+  #sale(id: string): Sale {
+    const sale = this.#sales.get(id);
+    if (!sale) throw refuse('not-found', id);
+    return sale;
+  }
+
+  #openSale(): Sale {
+    const known = this.#open === null ? undefined : this.#sales.get(this.#open);
+    if (known && known.state !== 'completed') return known;
+    const sale: Sale = {
+      id: this.#id('sale'),
+      state: 'open',
+      lines: [],
+      taxes: [],
+      net: 0,
+      tax: 0,
+      discount: 0,
+      total: 0,
+      paid: 0,
+      due: 0,
+      currency: this.currency,
+      tenders: [],
+      receiptNumber: null,
+    };
+    this.#sales.set(sale.id, sale);
+    this.#open = sale.id;
+    return sale;
+  }
+
+  #copy(sale: Sale): Sale {
+    const tenders = sale.tenders.map((tender) => ({
+      ...tender,
+      operation: tender.operation && { ...(this.#operations.get(tender.operation.key) as Operation) },
+    }));
+    return structuredClone({ ...sale, tenders });
+  }
+
+  #edit(change: (sale: Sale) => void): Sale {
+    const sale = this.#openSale();
+    if (sale.state !== 'open') throw refuse('sale-frozen', sale.id);
+    this.#save();
+    change(sale);
+    sale.lines.forEach((line, index) => {
+      line.position = index + 1;
+      line.gross = grossOf(line.unitPrice, line.quantity);
+      line.total = line.gross;
+    });
+    const rates = [...new Set(sale.lines.map((line) => line.taxRate))].sort((a, b) => Number(a) - Number(b));
+    sale.taxes = rates.map((rate) => {
+      const gross = sum(sale.lines.filter((line) => line.taxRate === rate).map((line) => line.total));
+      const tax = taxIn(gross, rate);
+      return { rate, net: gross - tax, tax };
+    });
+    sale.total = sum(sale.lines.map((line) => line.total));
+    sale.tax = sum(sale.taxes.map(({ tax }) => tax));
+    sale.net = sale.total - sale.tax;
+    sale.due = sale.total;
+    return this.#copy(sale);
+  }
+
+  #newOperation(sale: Sale, amount: number, card: string): ListedOperation {
+    const seq = this.#operations.size + 1;
+    const now = new Date(Date.now()).toISOString();
+    const key = crypto.randomUUID();
+    const digits = Array.from(key.replaceAll('-', '').slice(0, 4), (digit, at) => (parseInt(digit, 16) * 2 + at + seq) % 32);
+    const operation: ListedOperation = {
+      seq,
+      key,
+      shortCode: digits.map((digit) => CROCKFORD[digit]).join(''),
+      kind: 'payment',
+      state: 'saved',
+      amount,
+      currency: this.currency,
+      attempts: 0,
+      createdAt: now,
+      updatedAt: now,
+      dueAt: now,
+      notBefore: null,
+      reason: null,
+      saleId: sale.id,
+      receiptNumber: null,
+      approvalCode: null,
+      declineCode: null,
+      cardBrand: cards[card]?.brand ?? null,
+      last4: cards[card]?.last4 ?? null,
+      lastAnswer: null,
+    };
+    this.#operations.set(key, operation);
+    this.#cardOfKey.set(key, card);
+    this.#timelines.set(key, [{ at: now, attempt: 0, event: 'saved', detail: '' }]);
+    return operation;
+  }
+
+  #runBank(key: string, card: string): void {
+    if (this.#bank === 'manual') return;
+    const script = this.#bank;
+    const attempts = (this.#operations.get(key)?.attempts ?? 0) + 1;
+    setTimeout(() => this.settle(key, { state: 'sending', attempts }, 'sent', 'POST /v1/payments'), 30);
+    setTimeout(() => {
+      const due = new Date(Date.now() + 8000).toISOString();
+      const declines = cards[card] === undefined ? 'unknown_card' : cards[card].declines;
+      if (script === 'silent') this.settle(key, { state: 'unknown', lastAnswer: 'timeout', dueAt: due }, 'answer', 'timeout');
+      else if (script === 'refused')
+        this.settle(key, { state: 'saved', lastAnswer: 'no-connection', dueAt: due }, 'answer', 'no-connection');
+      else if (script === 'in-progress') this.settle(key, { lastAnswer: 'in-progress' }, 'answer', '409 in-progress');
+      else if (declines !== undefined) this.settle(key, { state: 'declined', declineCode: declines }, 'result', `402 ${declines}`);
+      else this.settle(key, { state: 'approved', approvalCode: '8F21K0' }, 'result', '201 approved');
+    }, this.#answerAfterMs);
+  }
+
+  #settleTender(operation: ListedOperation): void {
+    const sale = operation.saleId === null ? undefined : this.#sales.get(operation.saleId);
+    const tender: Tender | undefined = sale?.tenders.find((each) => each.id === this.#tenderOfKey.get(operation.key));
+    if (!sale || !tender || tender.state === 'approved') return;
+    if (operation.state === 'approved') {
+      tender.state = 'approved';
+      sale.paid += tender.amount;
+      sale.due -= tender.amount;
+      if (sale.due === 0) this.#complete(sale);
+    } else if (operation.state === 'declined' || operation.state === 'cancelled' || operation.state === 'needs_attention') {
+      tender.state = operation.state;
+    }
+  }
+
+  #complete(sale: Sale): void {
+    sale.state = 'completed';
+    sale.paid = sale.total;
+    sale.due = 0;
+    sale.receiptNumber = ++this.#receipt;
+    for (const tender of sale.tenders) {
+      const operation = tender.operation && this.#operations.get(tender.operation.key);
+      if (operation) this.#operations.set(operation.key, { ...operation, receiptNumber: sale.receiptNumber });
+    }
+    this.#held = this.#held.filter((id) => id !== sale.id);
+    this.#tellSale(sale.id);
+  }
+
+  #summary(): Summary {
+    const all = [...this.#operations.values()];
+    const unsettled = all.filter(({ state }) => state === 'saved' || state === 'sending' || state === 'unknown');
+    const waiting = unsettled.filter(({ state, attempts }) => state === 'unknown' || (state === 'saved' && attempts > 0));
+    const needsAttention = all.filter(({ state }) => state === 'needs_attention').length;
+    const chip: Chip =
+      needsAttention > 0
+        ? 'attention'
+        : this.#paused !== null
+          ? 'paused'
+          : waiting.length > 0
+            ? 'waiting'
+            : unsettled.length > 0
+              ? 'busy'
+              : 'ok';
+    return {
+      unsettled: unsettled.length,
+      sending: unsettled.length - waiting.length,
+      waiting: waiting.length,
+      amounts: unsettled.length === 0 ? [] : [{ currency: this.currency, amount: sum(unsettled.map(({ amount }) => amount)) }],
+      oldestAt: unsettled[0]?.createdAt ?? null,
+      needsAttention,
+      paused: this.#paused,
+      bankReachable: waiting.some(({ lastAnswer }) => lastAnswer === 'no-connection') ? false : true,
+      lastContactAt: null,
+      nextAttemptAt: unsettled[0]?.dueAt ?? null,
+      chip,
+    };
+  }
+
+  #tellSummary(): void {
+    const summary = this.#summary();
+    this.#listeners.forEach((each) => each.summaryChanged(summary));
+  }
+
+  #tellSale(saleId: string): void {
+    this.#listeners.forEach((each) => each.saleChanged({ saleId }));
+  }
+}

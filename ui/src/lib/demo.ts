@@ -1,0 +1,97 @@
+// States to look at in a browser, by the address: ?lines=3&bank=silent&do=pay,card-tok_visa,confirm-pay
+// Never part of what ships.
+
+import { MemoryBackend, type BankScript } from './backend-memory';
+import type { Operation } from './types';
+
+const WAIT_STEP_MS = 20;
+const WAIT_LIMIT_MS = 4000;
+
+let demo: MemoryBackend | null = null;
+
+function ago(minutes: number): string {
+  return new Date(Date.now() - minutes * 60_000).toISOString();
+}
+
+async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
+  till.bank = 'manual';
+  const skus = ['1002', '3001', '6001', '4002', '5004'];
+  const states: Partial<Operation>[] = [
+    { state: 'approved', approvalCode: '8F21K0', attempts: 1 },
+    { state: 'approved', approvalCode: 'Q7T2M4', attempts: 1 },
+    { state: 'declined', declineCode: 'insufficient_funds', attempts: 1 },
+    { state: 'approved', approvalCode: '51ZP9C', attempts: 3 },
+    { state: 'cancelled', attempts: 2 },
+    { state: 'needs_attention', reason: 'key-reused', attempts: 2 },
+    { state: 'unknown', lastAnswer: 'timeout', attempts: 4 },
+    { state: 'saved', lastAnswer: 'no-connection', attempts: 2 },
+  ];
+  for (let n = 0; n < many; n += 1) {
+    await till.addArticle(skus[n % skus.length] ?? '1001', String(1 + (n % 3)));
+    const sale = await till.openSale();
+    const { tenderId } = await till.beginTender(sale.id, 'card');
+    const made = await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: n % 2 ? 'tok_visa' : 'tok_mastercard' });
+    const change = states[n % states.length] as Partial<Operation>;
+    till.settle(made.key, { state: 'sending', attempts: 1, createdAt: ago((many - n) * 11) }, 'sent', 'POST /v1/payments');
+    if (change.attempts !== 1) till.settle(made.key, { state: 'unknown', lastAnswer: 'timeout' }, 'answer', 'timeout');
+    till.settle(made.key, change, change.lastAnswer ? 'answer' : 'result', change.lastAnswer ?? change.state ?? '');
+    if ((await till.openSale()).id === sale.id) await till.holdSale(sale.id);
+  }
+}
+
+export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> {
+  demo = new MemoryBackend({
+    currency: ask.get('currency') ?? 'EUR',
+    answerAfterMs: Number(ask.get('after') ?? 900),
+    ...(ask.has('articles') ? { articles: [] } : {}),
+  });
+  const payments = Number(ask.get('payments') ?? 0);
+  if (payments > 0) await pastPayments(demo, payments);
+  if (ask.has('nohold')) for (const sale of await demo.heldSales()) demo.forget(sale.id);
+  const skus = ['1002', '3003', '2003', '5001', '6001', '4002', '1006', '6005', '3004', '2001', '5004', '6008', '1004', '4005', '6006'];
+  for (const sku of skus.slice(0, Number(ask.get('lines') ?? 0))) await demo.addArticle(sku, sku === '5001' ? '0.645' : null);
+  if (ask.has('big')) await demo.addArticle('6001', '999');
+  demo.bank = (ask.get('bank') ?? 'by-card') as BankScript;
+  if (ask.has('storage')) demo.storageFault = 'No space left on the disk';
+  if (ask.has('paused')) demo.paused = ask.get('paused');
+  for (const name of ['kassa.theme', 'kassa.language']) {
+    const value = ask.get(name);
+    if (value !== null) localStorage.setItem(name, value);
+  }
+  return demo;
+}
+
+/** Clicks through `do`, a list of test ids, each as soon as it is there; `state=…` settles the newest payment. */
+export async function playDemo(ask: URLSearchParams): Promise<void> {
+  for (const id of (ask.get('do') ?? '').split(',').filter(Boolean)) {
+    const target = await found(id);
+    target?.click();
+    await pause(WAIT_STEP_MS);
+  }
+  const state = ask.get('state') as Operation['state'] | null;
+  const newest = demo?.made[0];
+  if (demo && newest && state) {
+    demo.settle(newest.key, {
+      state,
+      attempts: ask.has('never') ? 0 : 2,
+      approvalCode: state === 'approved' ? '8F21K0' : null,
+      declineCode: state === 'declined' ? (ask.get('code') ?? 'insufficient_funds') : null,
+      reason: state === 'needs_attention' ? (ask.get('code') ?? 'key-reused') : null,
+      lastAnswer: state === 'unknown' ? 'timeout' : null,
+      dueAt: new Date(Date.now() + 9000).toISOString(),
+    });
+  }
+}
+
+async function found(id: string): Promise<HTMLElement | null> {
+  for (let waited = 0; waited < WAIT_LIMIT_MS; waited += WAIT_STEP_MS) {
+    const element = document.querySelector<HTMLButtonElement>(`[data-testid="${id}"]`);
+    if (element && !element.disabled) return element;
+    await pause(WAIT_STEP_MS);
+  }
+  return null;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}

@@ -1,0 +1,252 @@
+import type { Backend } from './backend';
+import type { Clock } from './clock.svelte';
+import { isFinal, panelOf, settledPanel, type Panel } from './panel';
+import type { QueueStore } from './queue.svelte';
+import type { SaleStore } from './sale.svelte';
+import type { Trouble } from './trouble.svelte';
+import type { BegunTender, CashTaken, Operation, Sale, Tender, TenderKind } from './types';
+
+/** Longest amount that a key can make: 999,999.99, the bank's own limit. */
+const AMOUNT_DIGITS_MAX = 8;
+
+/** Paying the open sale: the choice of a tender, then what became of it. */
+export class PaymentStore {
+  at = $state<'closed' | 'choose' | 'operation' | 'taken'>('closed');
+  kind = $state<TenderKind>('card');
+  begun = $state.raw<BegunTender | null>(null);
+  card = $state<string | null>(null);
+  /** Minor units as typed, digit by digit; '' is the amount that is offered. */
+  digits = $state('');
+  /** True from the first click of confirm-pay on, until the till has answered. */
+  confirming = $state(false);
+  operation = $state.raw<Operation | null>(null);
+  taken = $state.raw<CashTaken | null>(null);
+  /** When the shown panel came up, for the keys that it does not take yet. */
+  shownAt = $state(0);
+  startedAt = $state(0);
+
+  amount = $derived(this.digits === '' ? null : Number(this.digits));
+  /** What would be charged or taken now, or null where something is still to be chosen. */
+  offer: number | null = $derived.by(() => {
+    if (this.begun === null) return null;
+    if (this.kind === 'cash') return this.amount !== null && this.amount > 0 ? this.amount : null;
+    if (this.card === null) return null;
+    return this.amount ?? this.begun.due;
+  });
+  ready = $derived(this.offer !== null && this.offer > 0 && !this.confirming);
+
+  #told: { key: string; panel: Panel } | null = null;
+  panel: Panel | null = $derived.by(() => {
+    const operation = this.operation;
+    if (operation === null) return null;
+    const before = this.#told?.key === operation.key ? this.#told.panel : null;
+    const panel = settledPanel(before, panelOf(operation, this.queue.summary, this.clock.now));
+    this.#told = { key: operation.key, panel };
+    return panel;
+  });
+
+  /** One tender of each kind for one opening of the dialog: a late click finds the same tender. */
+  #tenders = new Map<TenderKind, BegunTender>();
+
+  constructor(
+    readonly backend: Backend,
+    readonly trouble: Trouble,
+    readonly sale: SaleStore,
+    readonly queue: QueueStore,
+    readonly clock: Clock,
+  ) {}
+
+  /** Shows a sale as it stands: its cart, its tender choice or the state of its payment. */
+  resume(sale: Sale): void {
+    const operation = lastOperation(sale.tenders);
+    if (sale.state === 'open') this.#close();
+    else if (operation !== null && !(operation.state === 'approved' && sale.due > 0)) this.#showOperation(operation);
+    else void this.open('card');
+  }
+
+  async open(kind: TenderKind, exact = false): Promise<void> {
+    if (this.at !== 'closed' && this.at !== 'choose') return;
+    const sale = this.sale.current;
+    if (sale === null || sale.lines.length === 0 || this.trouble.storage) return;
+    if (this.at === 'closed') this.#freshTender();
+    this.at = 'choose';
+    await this.choose(kind);
+    if (exact) this.takeExact();
+  }
+
+  async choose(kind: TenderKind): Promise<void> {
+    const sale = this.sale.current;
+    if (sale === null || this.confirming) return;
+    if (this.kind !== kind) this.digits = '';
+    this.kind = kind;
+    const known = this.#tenders.get(kind);
+    this.begun = known ?? null;
+    if (known) return;
+    const begun = await this.trouble.read(() => this.backend.beginTender(sale.id, kind));
+    if (!begun) return;
+    const first = this.#tenders.get(kind) ?? begun;
+    this.#tenders.set(kind, first);
+    if (this.kind === kind) this.begun = first;
+  }
+
+  chooseCard(token: string): void {
+    if (!this.confirming) this.card = token;
+  }
+
+  takeExact(): void {
+    if (this.begun && this.kind === 'cash') this.digits = String(this.begun.cashDue);
+  }
+
+  takeNote(note: number): void {
+    this.digits = String(note);
+  }
+
+  type(key: string): void {
+    if (this.confirming) return;
+    if (key === 'backspace') this.digits = this.digits.slice(0, -1);
+    else if (this.digits.length + key.length <= AMOUNT_DIGITS_MAX) this.digits = (this.digits + key).replace(/^0+/, '');
+  }
+
+  resetAmount(): void {
+    this.digits = '';
+  }
+
+  /** What "clicking Pay" means. However often it is called, the tender makes one operation. */
+  async confirm(): Promise<void> {
+    const { begun, card, offer } = this;
+    const sale = this.sale.current;
+    if (!this.ready || begun === null || offer === null || sale === null) return;
+    this.confirming = true;
+    try {
+      if (this.kind === 'card' && card !== null) {
+        const payment = { tenderId: begun.tenderId, saleId: sale.id, amount: offer, card };
+        const operation = await this.trouble.write(() => this.backend.payCard(payment));
+        if (operation) this.#showOperation(operation);
+      } else {
+        const payment = { tenderId: begun.tenderId, saleId: sale.id, tendered: offer };
+        const taken = await this.trouble.write(() => this.backend.payCash(payment));
+        if (taken) {
+          this.sale.show(taken.sale);
+          this.taken = taken;
+          this.#show('taken');
+        }
+      }
+    } finally {
+      this.confirming = false;
+    }
+    await this.#refreshSale();
+  }
+
+  /** An event of the till, or an answer to having asked. */
+  changed(operation: Operation): void {
+    if (this.operation?.key !== operation.key) return;
+    const before = this.operation;
+    this.operation = this.queue.latest(operation);
+    if (!isFinal(before) && isFinal(this.operation)) {
+      this.shownAt = Date.now();
+      void this.#refreshSale();
+    }
+  }
+
+  async saleChanged(saleId: string): Promise<void> {
+    if (this.sale.current?.id === saleId) await this.#refreshSale();
+  }
+
+  /** Asks the till itself, should an event have been lost. */
+  async poll(): Promise<void> {
+    const open = this.operation;
+    if (this.at !== 'operation' || open === null || isFinal(open)) return;
+    const told = await this.trouble.read(() => this.backend.operation(open.key));
+    if (told) this.changed(told);
+  }
+
+  async checkNow(): Promise<void> {
+    if (this.operation) await this.queue.retryNow(this.operation.key);
+  }
+
+  async otherTender(kind: TenderKind): Promise<void> {
+    this.#freshTender();
+    this.at = 'choose';
+    await this.choose(kind);
+  }
+
+  /** Leaves the choice of a tender, or a payment that ended with nothing charged. */
+  async back(): Promise<void> {
+    const sale = this.sale.current;
+    if (this.confirming || sale === null) return;
+    if (sale.state !== 'open') {
+      const again = await this.trouble.write(() => this.backend.backToCart(sale.id));
+      if (!again) return;
+      this.sale.show(again);
+    }
+    this.#close();
+  }
+
+  async hold(): Promise<void> {
+    const sale = this.sale.current;
+    if (sale === null) return;
+    const next = await this.trouble.write(() => this.backend.holdSale(sale.id));
+    if (next) this.#moveTo(next);
+    await this.queue.refreshHeld();
+  }
+
+  async resumeHeld(saleId: string): Promise<void> {
+    const sale = await this.trouble.write(() => this.backend.resumeSale(saleId));
+    if (sale) this.#moveTo(sale);
+    await this.queue.refreshHeld();
+  }
+
+  async newSale(): Promise<void> {
+    const sale = await this.trouble.write(() => this.backend.newSale());
+    if (sale) this.#moveTo(sale);
+  }
+
+  #moveTo(sale: Sale): void {
+    this.sale.show(sale);
+    this.#close();
+    this.resume(sale);
+  }
+
+  #showOperation(operation: Operation): void {
+    this.operation = this.queue.latest(operation);
+    this.startedAt = Date.now();
+    this.#show('operation');
+  }
+
+  #show(at: 'operation' | 'taken'): void {
+    this.at = at;
+    this.shownAt = Date.now();
+  }
+
+  #close(): void {
+    this.at = 'closed';
+    this.operation = null;
+    this.taken = null;
+    this.#freshTender();
+  }
+
+  #freshTender(): void {
+    this.#tenders.clear();
+    this.begun = null;
+    this.card = null;
+    this.digits = '';
+    this.kind = 'card';
+  }
+
+  async #refreshSale(): Promise<void> {
+    const shown = this.sale.current;
+    if (shown === null) return;
+    const open = await this.trouble.read(() => this.backend.openSale());
+    if (!open || this.sale.current?.id !== shown.id) return;
+    if (open.id === shown.id) this.sale.show(open);
+    // The till has moved on to a new sale: ours is complete. It stays in sight until New sale.
+    else if (this.at === 'operation' || this.at === 'taken') {
+      this.sale.show({ ...shown, state: 'completed', due: 0, receiptNumber: this.operation?.receiptNumber ?? shown.receiptNumber });
+    } else this.#moveTo(open);
+  }
+}
+
+/** The operation of the newest card tender, which is the one that the cashier waits for. */
+function lastOperation(tenders: Tender[]): Operation | null {
+  return tenders.findLast((tender) => tender.operation !== null)?.operation ?? null;
+}

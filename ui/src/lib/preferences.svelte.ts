@@ -1,0 +1,77 @@
+import { catalogues, type Catalogue } from '../i18n';
+import { formatAmount, formatMoney, tagOf, type Locale } from './money';
+import { ageOf, formatClock, formatDateTime } from './time';
+
+export type Theme = 'system' | 'light' | 'dark';
+
+const THEME = 'kassa.theme';
+const LANGUAGE = 'kassa.language';
+const themes: readonly Theme[] = ['system', 'light', 'dark'];
+
+/** Storage may be switched off in a browser; the window then forgets and goes on. */
+function recall(name: string): string | null {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Nothing depends on it but the look of the next start.
+  }
+}
+
+/** Language and theme of this window, and everything that is formatted by them. */
+export class Preferences {
+  locale = $state<Locale>('en');
+  theme = $state<Theme>('system');
+  #systemDark = $state(false);
+
+  text: Catalogue = $derived(catalogues[this.locale]);
+  dark = $derived(this.theme === 'dark' || (this.theme === 'system' && this.#systemDark));
+  decimalSign = $derived(new Intl.NumberFormat(tagOf(this.locale), { minimumFractionDigits: 1 }).format(0).replace(/0/g, ''));
+
+  constructor() {
+    const language = recall(LANGUAGE) ?? navigator.language;
+    this.locale = language.startsWith('ru') ? 'ru' : 'en';
+    const theme = recall(THEME);
+    this.theme = themes.find((each) => each === theme) ?? 'system';
+    const system = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
+    this.#systemDark = system?.matches ?? false;
+    system?.addEventListener('change', (event) => (this.#systemDark = event.matches));
+  }
+
+  switchLanguage(): void {
+    this.locale = this.locale === 'en' ? 'ru' : 'en';
+    keep(LANGUAGE, this.locale);
+  }
+
+  nextTheme(): void {
+    this.theme = themes[(themes.indexOf(this.theme) + 1) % themes.length] ?? 'system';
+    keep(THEME, this.theme);
+  }
+
+  amount(amount: number, currency: string): string {
+    return formatAmount(amount, currency, this.locale);
+  }
+
+  money(amount: number, currency: string): string {
+    return formatMoney(amount, currency, this.locale);
+  }
+
+  age(time: string, now: number): string {
+    return this.text.age(ageOf(time, now));
+  }
+
+  clock(time: string): string {
+    return formatClock(time, this.locale);
+  }
+
+  dateTime(time: string): string {
+    return formatDateTime(time, this.locale);
+  }
+}

@@ -1,0 +1,148 @@
+import { SvelteMap } from 'svelte/reactivity';
+
+import type { Backend } from './backend';
+import { isFinal } from './panel';
+import { instant } from './time';
+import type { Trouble } from './trouble.svelte';
+import type { ListedOperation, Operation, OperationState, Sale, Summary, TimelineEntry } from './types';
+
+const PAGE = 50;
+/** Enough for every payment that a window can still be looking at. */
+const REMEMBERED = 200;
+
+/** The later of two accounts of one operation. What is final stays. */
+export function newer<T extends Operation>(known: T | Operation | undefined, told: T): T {
+  if (known === undefined || known.key !== told.key) return told;
+  const keepKnown = isFinal(known) || (!isFinal(told) && instant(known.updatedAt) > instant(told.updatedAt));
+  return keepKnown ? { ...told, ...known } : told;
+}
+
+/** What the outbox holds: the summary, the list of payments, one of them in detail, held sales. */
+export class QueueStore {
+  summary = $state.raw<Summary | null>(null);
+
+  filter = $state<OperationState | null>(null);
+  operations = $state.raw<ListedOperation[]>([]);
+  more = $state(false);
+  listed = $state<'not-yet' | 'loading' | 'ready' | 'error'>('not-yet');
+
+  selectedKey = $state<string | null>(null);
+  #detail = $state.raw<Operation | null>(null);
+  timeline = $state.raw<TimelineEntry[]>([]);
+
+  held = $state.raw<Sale[]>([]);
+  /** Held sales that the bank has completed meanwhile, until the cashier has read it. */
+  completed = $state.raw<Operation[]>([]);
+
+  selected: Operation | null = $derived(
+    this.operations.find((each) => each.key === this.selectedKey) ??
+      (this.#detail?.key === this.selectedKey ? this.#detail : null),
+  );
+
+  #latest = new SvelteMap<string, Operation>();
+  #asked = 0;
+
+  constructor(
+    readonly backend: Backend,
+    readonly trouble: Trouble,
+  ) {}
+
+  async load(): Promise<void> {
+    const summary = await this.trouble.read(() => this.backend.summary());
+    if (summary) this.summary = summary;
+    await this.refreshHeld();
+  }
+
+  latest(operation: Operation): Operation {
+    return newer(this.#latest.get(operation.key), operation);
+  }
+
+  async refreshHeld(): Promise<void> {
+    const held = await this.trouble.read(() => this.backend.heldSales());
+    if (held) this.held = held;
+  }
+
+  dismissCompleted(key: string): void {
+    this.completed = this.completed.filter((each) => each.key !== key);
+  }
+
+  /** An event of the till. */
+  changed(operation: Operation): void {
+    const told = newer(this.#latest.get(operation.key), operation);
+    this.#latest.delete(operation.key);
+    this.#latest.set(operation.key, told);
+    const oldest = this.#latest.keys().next();
+    if (this.#latest.size > REMEMBERED && !oldest.done) this.#latest.delete(oldest.value);
+
+    const heldSale = this.held.find((sale) => sale.id === told.saleId);
+    if (heldSale) {
+      if (told.state === 'approved' && !this.completed.some((each) => each.key === told.key)) {
+        this.completed = [...this.completed, told];
+      }
+      void this.refreshHeld();
+    }
+
+    if (this.listed === 'ready' || this.listed === 'loading') {
+      const at = this.operations.findIndex((each) => each.key === told.key);
+      if (at >= 0) {
+        const merged = newer(this.operations[at], { ...(this.operations[at] as ListedOperation), ...told });
+        const stays = this.filter === null || merged.state === this.filter;
+        this.operations = stays ? this.operations.with(at, merged) : this.operations.toSpliced(at, 1);
+      } else if (this.filter === null || told.state === this.filter) void this.list();
+    }
+    if (this.#detail?.key === told.key) this.#detail = told;
+    if (this.selectedKey === told.key) void this.#loadTimeline(told.key);
+  }
+
+  async list(): Promise<void> {
+    const asked = ++this.#asked;
+    const filter = this.filter;
+    if (this.listed !== 'ready') this.listed = 'loading';
+    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before: null, limit: PAGE }));
+    if (asked !== this.#asked) return;
+    if (!page) {
+      this.listed = 'error';
+      return;
+    }
+    this.operations = page.operations.map((each) => newer(this.#latest.get(each.key), each));
+    this.more = page.more;
+    this.listed = 'ready';
+  }
+
+  async listMore(): Promise<void> {
+    const asked = ++this.#asked;
+    const filter = this.filter;
+    const before = this.operations.at(-1)?.seq ?? null;
+    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before, limit: PAGE }));
+    if (asked !== this.#asked || !page) return;
+    this.operations = [...this.operations, ...page.operations.map((each) => newer(this.#latest.get(each.key), each))];
+    this.more = page.more;
+  }
+
+  show(filter: OperationState | null): void {
+    this.filter = filter;
+    this.listed = 'loading';
+    this.operations = [];
+    void this.list();
+  }
+
+  async select(key: string | null): Promise<void> {
+    this.selectedKey = key;
+    this.timeline = [];
+    if (key === null) return;
+    if (!this.operations.some((each) => each.key === key)) {
+      const operation = await this.trouble.read(() => this.backend.operation(key));
+      if (operation && this.selectedKey === key) this.#detail = operation;
+    }
+    await this.#loadTimeline(key);
+  }
+
+  async retryNow(key: string | null): Promise<void> {
+    await this.trouble.read(() => this.backend.retryNow(key));
+  }
+
+  async #loadTimeline(key: string): Promise<void> {
+    const timeline = await this.trouble.read(() => this.backend.timeline(key));
+    if (timeline && this.selectedKey === key) this.timeline = timeline;
+  }
+}

@@ -1,0 +1,115 @@
+import { getContext, setContext } from 'svelte';
+
+import { asCommandError, type Backend } from './backend';
+import { CatalogueStore } from './catalogue.svelte';
+import { Clock } from './clock.svelte';
+import { PaymentStore } from './payment.svelte';
+import { Preferences } from './preferences.svelte';
+import { QueueStore } from './queue.svelte';
+import { SaleStore } from './sale.svelte';
+import { Trouble } from './trouble.svelte';
+import type { AppInfo, CommandError } from './types';
+
+/** How often the window looks at a payment that it shows and that is still open. */
+const POLL_MS = 2000;
+/** How often the window asks how things stand, should an event have been lost. */
+const GLANCE_MS = 10_000;
+/** How often the window tries whether the till can save again. */
+const PROBE_MS = 3000;
+
+export type Screen = 'sale' | 'payments';
+
+/** Everything that the window knows, wired to one backend. */
+export class Till {
+  info = $state.raw<AppInfo | null>(null);
+  startError = $state.raw<CommandError | null>(null);
+  screen = $state<Screen>('sale');
+  /** Dialogs that cover the screen; the screen's own keys rest meanwhile. */
+  dialogs = $state(0);
+
+  readonly preferences = new Preferences();
+  readonly clock = new Clock();
+  readonly trouble = new Trouble();
+  readonly catalogue: CatalogueStore;
+  readonly sale: SaleStore;
+  readonly queue: QueueStore;
+  readonly payment: PaymentStore;
+
+  constructor(readonly backend: Backend) {
+    this.catalogue = new CatalogueStore(backend, this.trouble);
+    this.sale = new SaleStore(backend, this.trouble);
+    this.queue = new QueueStore(backend, this.trouble);
+    this.payment = new PaymentStore(backend, this.trouble, this.sale, this.queue, this.clock);
+  }
+
+  /** Loads what the first screen needs and follows the till's events; the result ends that. */
+  start(): () => void {
+    let stopped = false;
+    const stops: (() => void)[] = [this.clock.start()];
+    const every = (ms: number, run: () => unknown) => {
+      const timer = setInterval(run, ms);
+      stops.push(() => clearInterval(timer));
+    };
+    every(POLL_MS, () => this.payment.poll());
+    every(GLANCE_MS, () => this.queue.load());
+    every(PROBE_MS, () => (this.trouble.storage ? this.sale.probe() : undefined));
+
+    void this.#follow().then((stop) => (stopped ? stop() : stops.push(stop)));
+    void this.open();
+    return () => {
+      stopped = true;
+      stops.forEach((stop) => stop());
+    };
+  }
+
+  async open(): Promise<void> {
+    this.startError = null;
+    try {
+      this.info = await this.backend.appInfo();
+    } catch (thrown) {
+      this.startError = asCommandError(thrown);
+      return;
+    }
+    const [sale] = await Promise.all([this.sale.load(), this.catalogue.load(), this.queue.load()]);
+    if (sale) this.payment.resume(sale);
+  }
+
+  go(screen: Screen): void {
+    this.screen = screen;
+    if (screen === 'payments') void this.queue.list();
+  }
+
+  async details(key: string): Promise<void> {
+    this.go('payments');
+    await this.queue.select(key);
+  }
+
+  async #follow(): Promise<() => void> {
+    try {
+      return await this.backend.listen({
+        operationChanged: (operation) => {
+          this.queue.changed(operation);
+          this.payment.changed(operation);
+        },
+        summaryChanged: (summary) => (this.queue.summary = summary),
+        saleChanged: ({ saleId }) => {
+          void this.payment.saleChanged(saleId);
+          if (this.queue.held.some((sale) => sale.id === saleId)) void this.queue.refreshHeld();
+        },
+      });
+    } catch (thrown) {
+      this.trouble.note(thrown);
+      return () => {};
+    }
+  }
+}
+
+const TILL = Symbol('till');
+
+export function provideTill(till: Till): Till {
+  return setContext(TILL, till);
+}
+
+export function useTill(): Till {
+  return getContext<Till>(TILL);
+}
