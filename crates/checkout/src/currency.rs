@@ -17,8 +17,7 @@ impl Currency {
     /// # Errors
     /// [`UnknownCurrency`] for any other text, and for codes of no minor unit (gold, tests) or of four decimals.
     pub fn parse(code: &str) -> Result<Self, UnknownCurrency> {
-        let currency = iso_currency::Currency::from_code(code).ok_or(UnknownCurrency)?;
-        if currency.code() == code { currency.try_into() } else { Err(UnknownCurrency) }
+        iso_currency::Currency::from_code(code).ok_or(UnknownCurrency)?.try_into()
     }
 
     /// The three-letter code.

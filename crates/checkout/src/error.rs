@@ -80,3 +80,15 @@ impl fmt::Display for Code {
         f.pad(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_a_sentence_with_its_place() {
+        let error = |path| PriceError::new(Code::WrongType, path, "must be an object").to_string();
+        assert_eq!(error("lines[2].discount"), "lines[2].discount: must be an object");
+        assert_eq!(error(""), "must be an object");
+    }
+}

@@ -43,7 +43,6 @@ fn notes_in_use(currency: Currency) -> (i64, i64) {
         "AMD" | "HUF" | "KZT" => (100, 20_000),
         "CZK" | "RSD" | "RUB" => (10, 5_000),
         "DKK" | "NOK" | "SEK" => (10, 1_000),
-        "JPY" => (100, 10_000),
         "KRW" => (1_000, 50_000),
         "GBP" => (1, 50),
         "USD" => (1, 100),

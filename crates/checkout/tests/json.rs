@@ -196,6 +196,14 @@ fn amounts_are_whole_and_not_negative() -> TestResult {
 }
 
 #[test]
+fn a_negative_amount_is_told_as_negative() -> TestResult {
+    for input in [with_line(r#","discount":{"amount":-5}"#), with_line(r#","quantity":-5"#)] {
+        assert!(run(&input).is_err_and(|document| document.contains("must not be negative")), "{input}");
+    }
+    Ok(())
+}
+
+#[test]
 fn amounts_fit_64_bits() -> TestResult {
     let of = |amount: &str| format!(r#"{{"currency":"EUR","lines":[{{"unit_price":{amount}}}]}}"#);
     assert!(run(&of("9223372036854775807"))?.contains(r#""total":9223372036854775807"#));
