@@ -19,9 +19,18 @@ export function answerWords(text: Catalogue, code: string): string {
   return own(text.answer, code.replaceAll('_', '-')) ?? code;
 }
 
-/** Why a person must look. */
+/** Why a person must look: a code, a code with more after a colon, or free text, which stays as it is. */
 export function reasonWords(text: Catalogue, reason: string): string {
-  return own(text.reason, reason.replaceAll('_', '-')) ?? reason;
+  const code = reason.split(':', 1)[0] ?? reason;
+  return own(text.reason, code.replaceAll('_', '-')) ?? reason;
+}
+
+/** One step of a payment's history: `POST /v1/payments · 409 · in-progress`, with words where there are any. */
+export function detailWords(text: Catalogue, detail: string): string {
+  return detail
+    .split(' · ')
+    .map((part) => answerWords(text, part))
+    .join(' · ');
 }
 
 export function eventWords(text: Catalogue, event: string): string {

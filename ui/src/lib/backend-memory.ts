@@ -12,12 +12,11 @@ import type {
   Chip,
   CommandError,
   ErrorCode,
-  ListedOperation,
   Operation,
+  OperationState,
   Sale,
   Summary,
   Tender,
-  TenderKind,
   TimelineEntry,
 } from './types';
 
@@ -43,7 +42,6 @@ const cards: Record<string, { brand: string; last4: string; declines?: string }>
 };
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const DIALOG_TENDERS_MAX = 1000;
 
 function refuse(code: ErrorCode, message: string): CommandError {
   return { code, message, retryable: code === 'storage' };
@@ -77,12 +75,11 @@ export class MemoryBackend implements Backend {
   #sales = new Map<string, Sale>();
   #open: string | null = null;
   #held: string[] = [];
-  #operations = new Map<string, ListedOperation>();
+  #operations = new Map<string, Operation>();
   #byTender = new Map<string, string>();
   #tenderOfKey = new Map<string, string>();
   #cardOfKey = new Map<string, string>();
   #timelines = new Map<string, TimelineEntry[]>();
-  #begun = new Map<string, string>();
   #listeners = new Set<TillEvents>();
   #next = 1;
   #receipt = 1041;
@@ -107,7 +104,7 @@ export class MemoryBackend implements Backend {
   }
 
   /** The operations made so far, newest first. */
-  get made(): ListedOperation[] {
+  get made(): Operation[] {
     return [...this.#operations.values()].reverse();
   }
 
@@ -121,13 +118,13 @@ export class MemoryBackend implements Backend {
     const known = this.#operations.get(key);
     if (!known) throw new Error(`no operation ${key}`);
     const now = new Date(Date.now()).toISOString();
-    const operation: ListedOperation = { ...known, updatedAt: now, ...change };
+    const operation: Operation = { ...known, updatedAt: now, ...change };
     this.#operations.set(key, operation);
     this.#timelines.get(key)?.push({ at: now, attempt: operation.attempts, event, detail });
     this.#settleTender(operation);
-    const told = this.#operations.get(key) as ListedOperation;
+    const told = this.#operations.get(key) as Operation;
     this.#listeners.forEach((each) => each.operationChanged({ ...told }));
-    if (told.saleId !== null) this.#tellSale(told.saleId);
+    this.#tellSale(told.saleId);
     this.#tellSummary();
   }
 
@@ -225,10 +222,9 @@ export class MemoryBackend implements Backend {
     return this.#copy(this.#openSale());
   }
 
-  async beginTender(saleId: string, kind: TenderKind) {
+  async beginTender(saleId: string) {
     const sale = this.#sale(saleId);
     const tenderId = this.#id('tender');
-    if (this.#begun.size < DIALOG_TENDERS_MAX) this.#begun.set(tenderId, kind);
     const notes = [500, 1000, 2000, 5000, 10_000, 20_000];
     const above = (step: number) => Number((BigInt(sale.due) + BigInt(step) - 1n) / BigInt(step)) * step;
     const cashNotes = [...new Set([sale.due, above(100), ...notes.map(above)])].sort((a, b) => a - b).slice(0, 4);
@@ -239,7 +235,7 @@ export class MemoryBackend implements Backend {
     this.counts.payCard += 1;
     const known = this.#byTender.get(payment.tenderId);
     if (known !== undefined) {
-      const operation = this.#operations.get(known) as ListedOperation;
+      const operation = this.#operations.get(known) as Operation;
       if (operation.amount !== payment.amount) throw refuse('intent-reused', payment.tenderId);
       return { ...operation };
     }
@@ -345,7 +341,7 @@ export class MemoryBackend implements Backend {
       '',
       '               Thank you',
     ];
-    return { text: rows.join('\n') };
+    return { saleId, receiptNumber: sale.receiptNumber, lines: rows, text: rows.join('\n') };
   }
 
   async operation(key: string): Promise<Operation> {
@@ -354,7 +350,7 @@ export class MemoryBackend implements Backend {
     return { ...operation };
   }
 
-  async operations({ state, before, limit }: { state: string | null; before: number | null; limit: number }) {
+  async operations({ state, before, limit }: { state: OperationState | null; before: number | null; limit: number }) {
     const found = this.made.filter((each) => (state === null || each.state === state) && (before === null || each.seq < before));
     return { operations: found.slice(0, limit).map((each) => ({ ...each })), more: found.length > limit };
   }
@@ -450,12 +446,12 @@ export class MemoryBackend implements Backend {
     return this.#copy(sale);
   }
 
-  #newOperation(sale: Sale, amount: number, card: string): ListedOperation {
+  #newOperation(sale: Sale, amount: number, card: string): Operation {
     const seq = this.#operations.size + 1;
     const now = new Date(Date.now()).toISOString();
     const key = crypto.randomUUID();
     const digits = Array.from(key.replaceAll('-', '').slice(0, 4), (digit, at) => (parseInt(digit, 16) * 2 + at + seq) % 32);
-    const operation: ListedOperation = {
+    const operation: Operation = {
       seq,
       key,
       shortCode: digits.map((digit) => CROCKFORD[digit]).join(''),
@@ -491,7 +487,7 @@ export class MemoryBackend implements Backend {
     setTimeout(() => {
       const due = new Date(Date.now() + 8000).toISOString();
       const declines = cards[card] === undefined ? 'unknown_card' : cards[card].declines;
-      if (script === 'silent') this.settle(key, { state: 'unknown', lastAnswer: 'timeout', dueAt: due }, 'answer', 'timeout');
+      if (script === 'silent') this.settle(key, { state: 'unknown', lastAnswer: 'time-out', dueAt: due }, 'answer', 'time-out');
       else if (script === 'refused')
         this.settle(key, { state: 'saved', lastAnswer: 'no-connection', dueAt: due }, 'answer', 'no-connection');
       else if (script === 'in-progress') this.settle(key, { lastAnswer: 'in-progress' }, 'answer', '409 in-progress');
@@ -500,8 +496,8 @@ export class MemoryBackend implements Backend {
     }, this.#answerAfterMs);
   }
 
-  #settleTender(operation: ListedOperation): void {
-    const sale = operation.saleId === null ? undefined : this.#sales.get(operation.saleId);
+  #settleTender(operation: Operation): void {
+    const sale = this.#sales.get(operation.saleId);
     const tender: Tender | undefined = sale?.tenders.find((each) => each.id === this.#tenderOfKey.get(operation.key));
     if (!sale || !tender || tender.state === 'approved') return;
     if (operation.state === 'approved') {
@@ -549,8 +545,10 @@ export class MemoryBackend implements Backend {
       amounts: unsettled.length === 0 ? [] : [{ currency: this.currency, amount: sum(unsettled.map(({ amount }) => amount)) }],
       oldestAt: unsettled[0]?.createdAt ?? null,
       needsAttention,
+      otherBank: 0,
       paused: this.#paused,
       bankReachable: waiting.some(({ lastAnswer }) => lastAnswer === 'no-connection') ? false : true,
+      bankProblem: null,
       lastContactAt: null,
       nextAttemptAt: unsettled[0]?.dueAt ?? null,
       chip,

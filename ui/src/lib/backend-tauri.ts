@@ -2,7 +2,7 @@ import { invoke } from '@tauri-apps/api/core';
 import { listen } from '@tauri-apps/api/event';
 
 import { asCommandError, type Backend, type TillEvents } from './backend';
-import type { CardPayment, CashPayment, ArticleQuery, Operation, OperationQuery, Summary, TenderKind } from './types';
+import type { CardPayment, CashPayment, ArticleQuery, Operation, OperationQuery, Summary } from './types';
 
 async function call<T>(command: string, args?: Record<string, unknown>): Promise<T> {
   try {
@@ -25,7 +25,7 @@ export const tauriBackend: Backend = {
   clearSale: () => call('clear_sale'),
   newSale: () => call('new_sale'),
 
-  beginTender: (saleId: string, kind: TenderKind) => call('begin_tender', { saleId, kind }),
+  beginTender: (saleId: string) => call('begin_tender', { saleId }),
   payCard: (payment: CardPayment) => call('pay_card', { payment }),
   payCash: (payment: CashPayment) => call('pay_cash', { payment }),
   backToCart: (saleId: string) => call('back_to_cart', { saleId }),

@@ -17,7 +17,6 @@ import type {
   Receipt,
   Sale,
   Summary,
-  TenderKind,
   TimelineEntry,
 } from './types';
 
@@ -40,7 +39,7 @@ export interface Backend {
   clearSale(): Promise<Sale>;
   newSale(): Promise<Sale>;
 
-  beginTender(saleId: string, kind: TenderKind): Promise<BegunTender>;
+  beginTender(saleId: string): Promise<BegunTender>;
   payCard(payment: CardPayment): Promise<Operation>;
   payCash(payment: CashPayment): Promise<CashTaken>;
   backToCart(saleId: string): Promise<Sale>;

@@ -23,17 +23,17 @@ async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
     { state: 'approved', approvalCode: '51ZP9C', attempts: 3 },
     { state: 'cancelled', attempts: 2 },
     { state: 'needs_attention', reason: 'key-reused', attempts: 2 },
-    { state: 'unknown', lastAnswer: 'timeout', attempts: 4 },
+    { state: 'unknown', lastAnswer: 'time-out', attempts: 4 },
     { state: 'saved', lastAnswer: 'no-connection', attempts: 2 },
   ];
   for (let n = 0; n < many; n += 1) {
     await till.addArticle(skus[n % skus.length] ?? '1001', String(1 + (n % 3)));
     const sale = await till.openSale();
-    const { tenderId } = await till.beginTender(sale.id, 'card');
+    const { tenderId } = await till.beginTender(sale.id);
     const made = await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: n % 2 ? 'tok_visa' : 'tok_mastercard' });
     const change = states[n % states.length] as Partial<Operation>;
     till.settle(made.key, { state: 'sending', attempts: 1, createdAt: ago((many - n) * 11) }, 'sent', 'POST /v1/payments');
-    if (change.attempts !== 1) till.settle(made.key, { state: 'unknown', lastAnswer: 'timeout' }, 'answer', 'timeout');
+    if (change.attempts !== 1) till.settle(made.key, { state: 'unknown', lastAnswer: 'time-out' }, 'answer', 'time-out');
     till.settle(made.key, change, change.lastAnswer ? 'answer' : 'result', change.lastAnswer ?? change.state ?? '');
     if ((await till.openSale()).id === sale.id) await till.holdSale(sale.id);
   }
@@ -77,7 +77,7 @@ export async function playDemo(ask: URLSearchParams): Promise<void> {
       approvalCode: state === 'approved' ? '8F21K0' : null,
       declineCode: state === 'declined' ? (ask.get('code') ?? 'insufficient_funds') : null,
       reason: state === 'needs_attention' ? (ask.get('code') ?? 'key-reused') : null,
-      lastAnswer: state === 'unknown' ? 'timeout' : null,
+      lastAnswer: state === 'unknown' ? 'time-out' : null,
       dueAt: new Date(Date.now() + 9000).toISOString(),
     });
   }
@@ -85,7 +85,7 @@ export async function playDemo(ask: URLSearchParams): Promise<void> {
 
 async function found(id: string): Promise<HTMLElement | null> {
   for (let waited = 0; waited < WAIT_LIMIT_MS; waited += WAIT_STEP_MS) {
-    const element = document.querySelector<HTMLButtonElement>(`[data-testid="${id}"]`);
+    const element = document.querySelector<HTMLButtonElement>(id.endsWith('*') ? `[data-testid^="${id.slice(0, -1)}"]` : `[data-testid="${id}"]`);
     if (element && !element.disabled) return element;
     await pause(WAIT_STEP_MS);
   }

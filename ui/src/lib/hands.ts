@@ -22,11 +22,14 @@ function ownEnter(target: EventTarget | null): boolean {
 /** Follows the keyboard until the result is called. */
 export function followKeys(till: Till, focusSearch: () => void): () => void {
   const down = new Set<string>();
+  /** A dialog that this very key closes had the key for itself. */
+  let inDialog = false;
 
   const guard = (event: KeyboardEvent) => {
     // Not every engine marks a repeat on every platform; a key that never came up is one.
     const repeat = event.repeat || down.has(event.code);
     if (event.code !== '') down.add(event.code);
+    inDialog = till.dialogs > 0;
     if (!pressesButtons(event) || typing(event.target)) return;
     const result = till.screen === 'sale' && (till.payment.at === 'operation' || till.payment.at === 'taken');
     const early = result && till.dialogs === 0 && Date.now() - till.payment.shownAt < RESULT_GUARD_MS;
@@ -40,7 +43,7 @@ export function followKeys(till: Till, focusSearch: () => void): () => void {
   const forget = () => down.clear();
 
   const act = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || till.dialogs > 0) return;
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || inDialog) return;
     if (press(till, event, focusSearch)) event.preventDefault();
   };
 

@@ -45,8 +45,8 @@ export class PaymentStore {
     return panel;
   });
 
-  /** One tender of each kind for one opening of the dialog: a late click finds the same tender. */
-  #tenders = new Map<TenderKind, BegunTender>();
+  /** The opening of the dialog that is waiting for its tender's id. */
+  #opening: object | null = null;
 
   constructor(
     readonly backend: Backend,
@@ -64,29 +64,20 @@ export class PaymentStore {
     else void this.open('card');
   }
 
+  /** Opens the dialog. Its one tender has its id from here on, so that a late click finds the same tender. */
   async open(kind: TenderKind, exact = false): Promise<void> {
     if (this.at !== 'closed' && this.at !== 'choose') return;
     const sale = this.sale.current;
     if (sale === null || sale.lines.length === 0 || this.trouble.storage) return;
-    if (this.at === 'closed') this.#freshTender();
-    this.at = 'choose';
-    await this.choose(kind);
+    if (this.at === 'closed') await this.#begin(sale, kind);
+    else this.choose(kind);
     if (exact) this.takeExact();
   }
 
-  async choose(kind: TenderKind): Promise<void> {
-    const sale = this.sale.current;
-    if (sale === null || this.confirming) return;
+  choose(kind: TenderKind): void {
+    if (this.confirming) return;
     if (this.kind !== kind) this.digits = '';
     this.kind = kind;
-    const known = this.#tenders.get(kind);
-    this.begun = known ?? null;
-    if (known) return;
-    const begun = await this.trouble.read(() => this.backend.beginTender(sale.id, kind));
-    if (!begun) return;
-    const first = this.#tenders.get(kind) ?? begun;
-    this.#tenders.set(kind, first);
-    if (this.kind === kind) this.begun = first;
   }
 
   chooseCard(token: string): void {
@@ -165,9 +156,8 @@ export class PaymentStore {
   }
 
   async otherTender(kind: TenderKind): Promise<void> {
-    this.#freshTender();
-    this.at = 'choose';
-    await this.choose(kind);
+    const sale = this.sale.current;
+    if (sale !== null) await this.#begin(sale, kind);
   }
 
   /** Leaves the choice of a tender, or a payment that ended with nothing charged. */
@@ -201,10 +191,10 @@ export class PaymentStore {
     if (sale) this.#moveTo(sale);
   }
 
-  #moveTo(sale: Sale): void {
+  #moveTo(sale: Sale, resume = true): void {
     this.sale.show(sale);
     this.#close();
-    this.resume(sale);
+    if (resume) this.resume(sale);
   }
 
   #showOperation(operation: Operation): void {
@@ -225,8 +215,21 @@ export class PaymentStore {
     this.#freshTender();
   }
 
+  async #begin(sale: Sale, kind: TenderKind): Promise<void> {
+    this.#freshTender();
+    this.kind = kind;
+    this.at = 'choose';
+    const opening = {};
+    this.#opening = opening;
+    const begun = await this.trouble.read(() => this.backend.beginTender(sale.id));
+    if (this.#opening !== opening) return;
+    if (begun) this.begun = begun;
+    // Nothing is due any more, or it is being paid: the sale itself says which.
+    else await this.sale.load().then((now) => now && this.#moveTo(now, now.state !== 'open'));
+  }
+
   #freshTender(): void {
-    this.#tenders.clear();
+    this.#opening = null;
     this.begun = null;
     this.card = null;
     this.digits = '';

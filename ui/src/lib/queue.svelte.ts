@@ -4,17 +4,17 @@ import type { Backend } from './backend';
 import { isFinal } from './panel';
 import { instant } from './time';
 import type { Trouble } from './trouble.svelte';
-import type { ListedOperation, Operation, OperationState, Sale, Summary, TimelineEntry } from './types';
+import type { Operation, OperationState, Sale, Summary, TimelineEntry } from './types';
 
 const PAGE = 50;
 /** Enough for every payment that a window can still be looking at. */
 const REMEMBERED = 200;
 
 /** The later of two accounts of one operation. What is final stays. */
-export function newer<T extends Operation>(known: T | Operation | undefined, told: T): T {
+export function newer(known: Operation | undefined, told: Operation): Operation {
   if (known === undefined || known.key !== told.key) return told;
   const keepKnown = isFinal(known) || (!isFinal(told) && instant(known.updatedAt) > instant(told.updatedAt));
-  return keepKnown ? { ...told, ...known } : told;
+  return keepKnown ? known : told;
 }
 
 /** What the outbox holds: the summary, the list of payments, one of them in detail, held sales. */
@@ -22,7 +22,7 @@ export class QueueStore {
   summary = $state.raw<Summary | null>(null);
 
   filter = $state<OperationState | null>(null);
-  operations = $state.raw<ListedOperation[]>([]);
+  operations = $state.raw<Operation[]>([]);
   more = $state(false);
   listed = $state<'not-yet' | 'loading' | 'ready' | 'error'>('not-yet');
 
@@ -85,7 +85,7 @@ export class QueueStore {
     if (this.listed === 'ready' || this.listed === 'loading') {
       const at = this.operations.findIndex((each) => each.key === told.key);
       if (at >= 0) {
-        const merged = newer(this.operations[at], { ...(this.operations[at] as ListedOperation), ...told });
+        const merged = newer(this.operations[at], told);
         const stays = this.filter === null || merged.state === this.filter;
         this.operations = stays ? this.operations.with(at, merged) : this.operations.toSpliced(at, 1);
       } else if (this.filter === null || told.state === this.filter) void this.list();

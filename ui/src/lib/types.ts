@@ -56,6 +56,7 @@ export type OperationState =
   | 'needs_attention';
 
 export type Operation = {
+  seq: number;
   key: string;
   shortCode: string;
   kind: 'payment' | 'refund';
@@ -68,7 +69,7 @@ export type Operation = {
   dueAt: string | null;
   notBefore: string | null;
   reason: string | null;
-  saleId: string | null;
+  saleId: string;
   receiptNumber: number | null;
   approvalCode: string | null;
   declineCode: string | null;
@@ -76,8 +77,6 @@ export type Operation = {
   last4: string | null;
   lastAnswer: string | null;
 };
-
-export type ListedOperation = Operation & { seq: number };
 
 export type Line = {
   id: string;
@@ -135,8 +134,8 @@ export type CardPayment = { tenderId: string; saleId: string; amount: number; ca
 export type CashPayment = { tenderId: string; saleId: string; tendered: number };
 export type CashTaken = { sale: Sale; change: number; rounding: number; drawer: number };
 
-export type OperationQuery = { state: string | null; before: number | null; limit: number };
-export type OperationPage = { operations: ListedOperation[]; more: boolean };
+export type OperationQuery = { state: OperationState | null; before: number | null; limit: number };
+export type OperationPage = { operations: Operation[]; more: boolean };
 
 export type TimelineEntry = { at: string; attempt: number; event: string; detail: string };
 
@@ -149,11 +148,14 @@ export type Summary = {
   amounts: { currency: string; amount: number }[];
   oldestAt: string | null;
   needsAttention: number;
+  /** Of `unsettled`: those that wait for another bank or merchant than the one asked now. */
+  otherBank: number;
   paused: string | null;
   bankReachable: boolean | null;
+  bankProblem: string | null;
   lastContactAt: string | null;
   nextAttemptAt: string | null;
   chip: Chip;
 };
 
-export type Receipt = { text: string };
+export type Receipt = { saleId: string; receiptNumber: number | null; lines: string[]; text: string };
