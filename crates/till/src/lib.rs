@@ -57,3 +57,6 @@ pub use sales::SaleState;
 pub use settings::Settings;
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Till, default_data_dir};
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,9 @@
-//! placeholder
+//! `kassa-till`: the till with no window, for support, automation and tests.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

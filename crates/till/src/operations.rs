@@ -71,18 +71,22 @@ pub struct Operation {
 pub struct OperationQuery {
     /// Only those in this state.
     pub state: Option<State>,
-    /// Newest first, only those clicked before this place.
+    /// Only those clicked before the one in this place.
     pub before: Option<i64>,
+    /// Only those clicked after the one in this place.
+    pub after: Option<i64>,
+    /// Oldest first; else newest first.
+    pub oldest_first: bool,
     /// How many; at most 500.
     pub limit: Option<u32>,
 }
 
-/// Operations, newest first.
+/// A page of operations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Operations {
     /// Those found.
     pub operations: Vec<Operation>,
-    /// Whether there are older ones.
+    /// Whether there are more.
     pub more: bool,
 }
 
@@ -120,15 +124,15 @@ pub(crate) fn by_key(conn: &Connection, key: Key) -> Result<Operation, TillError
     show(conn, &outbox::by_key(conn, &key)?.ok_or(TillError::NotFound("operation"))?)
 }
 
-/// Operations, newest first.
+/// A page of operations.
 pub(crate) fn list(conn: &Connection, query: &OperationQuery) -> Result<Operations, TillError> {
     let limit = query.limit.unwrap_or(OPERATIONS_MAX).clamp(1, OPERATIONS_MAX);
     let filter = Filter {
         state: query.state,
         before_seq: query.before,
-        newest_first: true,
+        after_seq: query.after,
+        newest_first: !query.oldest_first,
         limit: limit + 1,
-        ..Filter::default()
     };
     let mut found = outbox::list(conn, filter)?;
     let more = found.len() > limit as usize;

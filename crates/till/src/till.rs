@@ -384,7 +384,7 @@ impl Till {
         self.read(move |conn| operations::by_key(conn, key)).await
     }
 
-    /// Operations, newest first.
+    /// A page of operations.
     ///
     /// # Errors
     /// [`TillError::Storage`] where the file can't be read.
@@ -392,7 +392,15 @@ impl Till {
         self.read(move |conn| operations::list(conn, &query)).await
     }
 
-    /// The history of an operation, oldest first.
+    /// Everything that happened to an operation, oldest first.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn attempts(&self, key: Key) -> Result<Vec<outbox::Attempt>, TillError> {
+        self.read(move |conn| operations::attempts(conn, key)).await
+    }
+
+    /// The same in words, for the window.
     ///
     /// # Errors
     /// [`TillError::NotFound`].

@@ -1,8 +1,12 @@
 //! What can be typed.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use protocol::{Amount, Currency, Key};
 use std::{path::PathBuf, time::Duration};
+use till::State;
 
 /// Characters of a reference at most, by the bank's contract.
 const REFERENCE_CHARS_MAX: usize = 64;
@@ -99,28 +103,12 @@ pub(crate) struct Operations {
     #[arg(long)]
     pub(crate) json: bool,
     /// Only those in this state
-    #[arg(long, value_name = "S", value_enum)]
-    pub(crate) state: Option<StateName>,
+    #[arg(long, value_name = "S", value_parser = states())]
+    pub(crate) state: Option<State>,
 }
 
-/// The states of an operation, as they are written.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum StateName {
-    /// Never sent
-    Saved,
-    /// With the bank at this moment
-    Sending,
-    /// Perhaps sent, no valid answer yet
-    Unknown,
-    /// Final: charged
-    Approved,
-    /// Final: not charged
-    Declined,
-    /// Final: never will be charged
-    Cancelled,
-    /// A person must look
-    NeedsAttention,
+fn states() -> impl TypedValueParser<Value = State> {
+    PossibleValuesParser::new(State::ALL.map(State::as_str)).try_map(|word| State::parse(&word).ok_or("no such state"))
 }
 
 fn amount(text: &str) -> Result<Amount, String> {

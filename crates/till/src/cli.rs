@@ -1,0 +1,204 @@
+//! The commands: each reads its arguments, calls the till, prints what it gives.
+
+mod args;
+mod output;
+
+
+use anyhow::Context as _;
+use args::{Cli, Command};
+use clap::Parser as _;
+use output::{Out, document};
+use protocol::{CardToken, Key};
+use sha2::{Digest as _, Sha256};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    iter,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use till::{Charge, OperationQuery, State, Till, TillError};
+use tracing_subscriber::EnvFilter;
+use uuid::Uuid;
+
+/// How many payments are saved at the same time: they share the commits that make them durable.
+const SAVED_TOGETHER: usize = 64;
+/// How many operations are read at a time.
+const PAGE: u32 = 500;
+
+/// Why a command ended otherwise than it was meant to.
+#[derive(Debug)]
+enum Failure {
+    /// Wrong usage: exit code 2.
+    Usage(String),
+    /// Refused, with a reason: exit code 1.
+    Refused(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    match run(cli) {
+        Ok(code) => code,
+        Err(Failure::Usage(reason)) => {
+            eprintln!("kassa-till: {reason}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Refused(reason)) => {
+            eprintln!("kassa-till: {reason:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Logs go to stderr: warnings, or what `KASSA_LOG` or `RUST_LOG` ask for.
+fn log_to_stderr() {
+    let filter = ["KASSA_LOG", "RUST_LOG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .and_then(|directives| EnvFilter::try_new(directives).ok())
+        .unwrap_or_else(|| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    if let Command::Price { file } = &cli.command {
+        return price(file);
+    }
+    let data_dir = data_dir(cli.data)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    match cli.command {
+        Command::Price { file } => price(&file),
+        Command::Pay(pay) => {
+            let times = pay.times;
+            let charge = charge(pay)?;
+            runtime.block_on(save(&open(&data_dir)?, charge, times))
+        }
+        Command::Sync(_) => Err(Failure::Usage(String::new())),
+        Command::Operations(list) => {
+            let till = Till::open_read_only(&data_dir)?;
+            runtime.block_on(operations(&till, list.state, list.json))
+        }
+        Command::Log { key } => runtime.block_on(log(&Till::open_read_only(&data_dir)?, key)),
+    }
+}
+
+fn data_dir(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    named.filter(|dir| !dir.as_os_str().is_empty()).or_else(till::default_data_dir).ok_or_else(|| {
+        Failure::Usage("this system has no folder for application data: name one with --data DIR".to_owned())
+    })
+}
+
+fn open(data_dir: &Path) -> Result<Till, TillError> {
+    Ok(Till::open(data_dir)?.acting_as("command line"))
+}
+
+fn price(file: &Path) -> Result<ExitCode, Failure> {
+    let mut input = Vec::new();
+    // One byte more than is taken, so that a longer input is told as too long and not cut.
+    let limit = checkout::json::INPUT_BYTES_MAX as u64 + 1;
+    if file == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut input).context("standard input")?;
+    } else {
+        File::open(file)
+            .and_then(|file| file.take(limit).read_to_end(&mut input))
+            .with_context(|| file.display().to_string())?;
+    }
+    let mut out = Out::new();
+    match checkout::json::run_bytes(&input) {
+        Ok(priced) => out.line(&priced).map(|()| ExitCode::SUCCESS),
+        Err(error) => out.line(&error).map(|()| ExitCode::from(1)),
+    }
+    .map_err(Into::into)
+}
+
+fn charge(pay: args::Pay) -> Result<Charge, Failure> {
+    Ok(Charge {
+        intent_id: pay.intent.as_deref().map_or_else(Uuid::now_v7, intent_id),
+        amount: pay.amount,
+        currency: pay.currency,
+        card: CardToken::new(pay.card).map_err(|error| Failure::Usage(format!("--card: {error}")))?,
+        reference: pay.reference,
+    })
+}
+
+/// The intent of a name: a UUID stands for itself, any other name for a UUID made out of it, always the same.
+fn intent_id(name: &str) -> Uuid {
+    Uuid::try_parse(name).ok().filter(|uuid| !uuid.is_nil() && !uuid.is_max()).unwrap_or_else(|| {
+        let digest = Sha256::new().chain_update(b"kassa intent\0").chain_update(name.as_bytes()).finalize();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        uuid::Builder::from_custom_bytes(bytes).into_uuid()
+    })
+}
+
+/// Saves the charge, `times` over with an intent of its own each, and prints each in the order of saving.
+async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failure> {
+    let mut intents = iter::once(charge.intent_id).chain(iter::repeat_with(Uuid::now_v7)).take(times as usize).peekable();
+    let mut out = Out::new();
+    while intents.peek().is_some() {
+        let together: Vec<_> = intents
+            .by_ref()
+            .take(SAVED_TOGETHER)
+            .map(|intent_id| {
+                let (till, charge) = (till.clone(), Charge { intent_id, ..charge.clone() });
+                tokio::spawn(async move { till.charge(charge).await })
+            })
+            .collect();
+        for saved in together {
+            let operation = saved.await.context("saving a payment")??;
+            // All are saved, whether or not anybody reads on.
+            out.line(&document(&operation).to_string())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn operations(till: &Till, state: Option<State>, json: bool) -> Result<ExitCode, Failure> {
+    let mut out = Out::new();
+    if !json {
+        out.line(output::TABLE_HEAD)?;
+    }
+    let mut after = None;
+    loop {
+        let query = OperationQuery { state, after, limit: Some(PAGE), oldest_first: true, ..OperationQuery::default() };
+        let page = till.operations(query).await?;
+        for operation in &page.operations {
+            let line = if json { document(operation).to_string() } else { output::table_row(operation) };
+            out.line(&line)?;
+        }
+        after = page.operations.last().map(|operation| operation.seq);
+        if !page.more || out.is_closed() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+async fn log(till: &Till, key: Key) -> Result<ExitCode, Failure> {
+    let mut out = Out::new();
+    for attempt in till.attempts(key).await? {
+        out.line(&serde_json::to_string(&attempt)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_always_the_same_intent() {
+        let uuid = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+        assert_eq!(intent_id(uuid).to_string(), uuid);
+        assert_eq!(intent_id(&uuid.to_uppercase()).to_string(), uuid);
+        assert_eq!(intent_id("order 17"), intent_id("order 17"));
+        assert_ne!(intent_id("order 17"), intent_id("order 18"));
+        assert!(!intent_id("00000000-0000-0000-0000-000000000000").is_nil());
+    }
+}

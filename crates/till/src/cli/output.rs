@@ -1,0 +1,74 @@
+//! What is printed.
+
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
+use till::{Operation, format_amount};
+
+/// Standard output, which its reader may close at any time: `kassa-till operations | head -1` is no fault.
+pub(crate) struct Out {
+    out: io::Stdout,
+    is_closed: bool,
+}
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self { out: io::stdout(), is_closed: false }
+    }
+
+    /// Prints a line at once, or nothing any more once nobody reads.
+    pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let mut out = self.out.lock();
+        match writeln!(out, "{line}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Whether the reader has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}
+
+/// An operation as the command line shows it.
+pub(crate) fn document(operation: &Operation) -> Value {
+    json!({
+        "key": operation.key,
+        "short_code": operation.short_code,
+        "kind": operation.kind,
+        "state": operation.state,
+        "amount": operation.amount,
+        "currency": operation.currency,
+        "attempts": operation.attempts,
+        // Goods are handed over before the bank's answer only by a till that can take offline; this one can't yet.
+        "accepted_offline": false,
+        "created_at": operation.created_at,
+        "due_at": operation.due_at,
+        "reason": operation.reason.as_ref().or(operation.last_answer.as_ref()),
+        "result": operation.result,
+    })
+}
+
+pub(crate) const TABLE_HEAD: &str =
+    "CODE  STATE                  AMOUNT  TRIES  CREATED               KEY                                   REASON";
+
+/// An operation as a row for people.
+pub(crate) fn table_row(operation: &Operation) -> String {
+    let amount = format!("{} {}", format_amount(operation.amount, operation.currency), operation.currency);
+    let created = operation.created_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let reason = operation.reason.as_ref().or(operation.last_answer.as_ref()).map_or("", String::as_str);
+    let row = format!(
+        "{:<4}  {:<15}  {amount:>12}  {:>5}  {created}  {}  {reason}",
+        operation.short_code,
+        operation.state.as_str(),
+        operation.attempts,
+        operation.key
+    );
+    row.trim_end().to_owned()
+}

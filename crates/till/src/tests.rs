@@ -1,0 +1,72 @@
+//! Tests of the till over a real file, with the bank's word put in by hand.
+
+mod cart;
+mod frozen;
+mod pay;
+mod receipt;
+
+use crate::{CardPayment, Operation, Sale, State, Till, audit, audit::Signature, pay as paying};
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+use serde_json::json;
+use std::error::Error;
+use store::Priority;
+use tempfile::TempDir;
+
+type Checked<T = ()> = Result<T, Box<dyn Error>>;
+
+/// A till in a folder of its own, which goes with it.
+struct Scene {
+    till: Till,
+    dir: TempDir,
+}
+
+impl Scene {
+    fn new() -> Checked<Self> {
+        let dir = tempfile::tempdir()?;
+        Ok(Self { till: Till::open(&dir.path().join("data"))?, dir })
+    }
+
+    /// Another connection to the till's file, as another program would have it.
+    fn file(&self) -> Checked<Connection> {
+        let conn = Connection::open(self.dir.path().join("data/till.db"))?;
+        conn.pragma_update(None, "foreign_keys", true)?;
+        Ok(conn)
+    }
+
+    fn count(&self, sql: &str) -> Checked<i64> {
+        Ok(self.file()?.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// A sale of two croissants and an espresso: 1.85 × 2 at 7 %, 2.20 at 19 %, 5.90 together.
+    async fn sale(&self) -> Checked<Sale> {
+        self.till.add_article("BAK-201", Some("2")).await?;
+        Ok(self.till.add_article("CAF-101", None).await?)
+    }
+
+    /// Card payment of `amount` by a new tender.
+    async fn by_card(&self, sale: &Sale, amount: i64) -> Checked<Operation> {
+        let tender_id = self.till.begin_tender(sale.id).await?.tender_id;
+        Ok(self.till.pay_card(CardPayment { tender_id, sale_id: sale.id, amount, card: "tok_visa".into() }).await?)
+    }
+
+    /// The bank's word, stored as the outbox stores it: with what it means for the till in the same commit.
+    async fn settle(&self, operation: &Operation, state: State) -> Checked<Operation> {
+        let key = operation.key;
+        let store = &self.till.inner.store;
+        let settled = store.write(Priority::Background, move |tx| {
+            let now = Timestamp::now();
+            let result = json!({"id": "pay_1", "approval_code": "8F21K0", "card": {"brand": "visa", "last4": "4242"}});
+            tx.execute(
+                "UPDATE operations SET state = ?2, result = ?3, due_at = NULL, updated_at = ?4,
+                     settled_at = iif(?5, ?4, NULL)
+                 WHERE key = ?1",
+                params![key.as_bytes(), state.as_str(), result.to_string(), now.as_millisecond(), state.is_final()],
+            )?;
+            let operation = outbox::by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+            paying::settled(tx, &Signature { who: audit::BANK.to_owned(), at: now }, &operation)
+        });
+        settled.await?;
+        Ok(self.till.operation(key).await?)
+    }
+}

@@ -1,0 +1,147 @@
+//! The catalogue as a cashier searches it.
+
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+use till::{Article, ArticleQuery, Till, Unit};
+
+type Checked<T = ()> = Result<T, Box<dyn Error>>;
+
+fn till() -> Checked<(Till, TempDir)> {
+    let dir = tempfile::tempdir()?;
+    Ok((Till::open(dir.path())?, dir))
+}
+
+async fn search(till: &Till, text: &str) -> Checked<Vec<String>> {
+    let query = ArticleQuery { text: text.to_owned(), category: None };
+    Ok(till.articles(query).await?.articles.into_iter().map(|article| article.name).collect())
+}
+
+#[tokio::test]
+async fn a_new_till_has_the_demo_catalogue_once() -> Checked {
+    let (till, dir) = till()?;
+    drop(till);
+    let till = Till::open(dir.path())?;
+    let categories = till.categories().await?;
+    assert_eq!(categories.len(), 6);
+    assert_eq!(categories.iter().map(|category| category.count).sum::<u32>(), 48);
+    let all = till.articles(ArticleQuery::default()).await?;
+    assert_eq!((all.articles.len(), all.more), (48, false));
+    assert!(all.articles[0].favourite && !all.articles[47].favourite);
+    let bakery = till.articles(ArticleQuery { category: Some("bakery".into()), ..ArticleQuery::default() }).await?;
+    assert_eq!(bakery.articles.len(), 8);
+    assert_eq!(
+        bakery.articles[0],
+        Article {
+            sku: "BAK-201".into(),
+            name: "Butter Croissant".into(),
+            price: 185,
+            category: "bakery".into(),
+            colour: "#9a5b00".into(),
+            unit: Unit::Piece,
+            favourite: true,
+            tax_rate: "7".into(),
+        }
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn articles_are_found_by_any_word_of_name_sku_or_barcode() -> Checked {
+    let (till, _dir) = till()?;
+    for (text, found) in [
+        ("croissant", &["Butter Croissant"][..]),
+        ("CROI", &["Butter Croissant"]),
+        ("butter", &["Butter Croissant", "Butter 250 g"]),
+        ("butter croi", &["Butter Croissant"]),
+        ("croi butter", &["Butter Croissant"]),
+        ("BAK-201", &["Butter Croissant"]),
+        ("201", &["Butter Croissant"]),
+        ("2000000000091", &["Butter Croissant"]),
+        ("chocolat", &["Pain au Chocolat", "Hot Chocolate", "Dark Chocolate 70 % 100 g"]),
+        ("  gouda  ", &["Gouda, Aged 12 Months"]),
+        ("croissant gouda", &[]),
+        ("roissant", &[]),
+    ] {
+        assert_eq!(search(&till, text).await?, found, "{text:?}");
+    }
+    let query = ArticleQuery { text: "butter".into(), category: Some("dairy".into()) };
+    assert_eq!(till.articles(query).await?.articles.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn whatever_is_typed_is_only_searched_for() -> Checked {
+    let (till, _dir) = till()?;
+    let long = "x".repeat(100_000);
+    let many = "butter ".repeat(10_000);
+    for text in [
+        "\"",
+        "\"\"",
+        "'",
+        "*",
+        "%",
+        "_",
+        "^",
+        "-",
+        "+",
+        "(",
+        ")",
+        "()",
+        ":",
+        "words:croissant",
+        "NEAR",
+        "NEAR(",
+        "AND",
+        "OR",
+        "NOT",
+        "croissant*",
+        "croissant OR gouda",
+        "croissant AND",
+        "\"croissant",
+        "croi\"ssant",
+        "🥐",
+        "🥐 croissant",
+        "\0",
+        "croi\0ssant",
+        "'; DROP TABLE articles; --",
+        "\u{301}",
+        "ﬁ",
+        "１２３",
+        "\u{202e}abc",
+        &long,
+        &many,
+    ] {
+        search(&till, text).await?;
+    }
+    assert_eq!(search(&till, "🥐 croissant").await?, ["Butter Croissant"]);
+    assert_eq!(search(&till, "\"croissant\"").await?, ["Butter Croissant"]);
+    assert_eq!(search(&till, "70 %").await?, ["Dark Chocolate 70 % 100 g"]);
+    assert_eq!(search(&till, "%").await?, [""; 0]);
+    assert_eq!(till.articles(ArticleQuery::default()).await?.articles.len(), 48);
+    Ok(())
+}
+
+#[tokio::test]
+async fn fifty_thousand_articles_are_searched_while_somebody_types() -> Checked {
+    let (till, dir) = till()?;
+    let file = rusqlite::Connection::open(dir.path().join("till.db"))?;
+    file.execute_batch(
+        "INSERT INTO articles (sku, name, category, unit, price, tax_rate, position)
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+         SELECT 'SKU-' || i, 'Article ' || i || ' of shelf ' || (i % 97), 'pantry', 'piece', i, 7000, 1000 + i FROM n;
+         INSERT INTO barcodes (barcode, article_id) SELECT '40' || id, id FROM articles WHERE sku LIKE 'SKU-%'",
+    )?;
+    // "a", "ar", … as a cashier types it; a debug build on a busy machine gets more than the 50 ms of the till's rules.
+    for text in ["a", "article", "article 49", "SKU-31415", "shelf 12", "404", ""] {
+        let begun = Instant::now();
+        let found = till.articles(ArticleQuery { text: text.into(), category: None }).await?;
+        let took = begun.elapsed();
+        assert!(!found.articles.is_empty(), "{text:?}");
+        assert!(took < Duration::from_millis(500), "{text:?} took {took:?}");
+        println!("{text:?}: {} in {took:?}", found.articles.len());
+    }
+    Ok(())
+}
