@@ -39,6 +39,7 @@ mod sale;
 mod sales;
 mod schema;
 mod settings;
+mod settling;
 mod tenders;
 mod till;
 
@@ -48,13 +49,14 @@ pub use catalogue::{Article, ArticleQuery, Articles, Category, Unit};
 pub use charge::Charge;
 pub use error::TillError;
 pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};
-pub use outbox::{Attempt, State};
+pub use outbox::{Attempt, Bank, Secret, State};
 pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};
 pub use queue::{AmountOf, Chip, Event, Summary};
 pub use receipt::Receipt;
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
 pub use sales::SaleState;
 pub use settings::Settings;
+pub use settling::Settling;
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Till, default_data_dir};
 
