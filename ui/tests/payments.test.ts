@@ -1,0 +1,69 @@
+import { waitFor } from '@testing-library/svelte';
+import { describe, expect, it } from 'vitest';
+
+import type { MemoryBackend } from '../src/lib/backend-memory';
+import { byId, click, maybe, openWindow, shown, textOf } from './window';
+
+async function pay(till: MemoryBackend): Promise<string> {
+  await till.addArticle('1001', null);
+  const sale = await till.openSale();
+  const { tenderId } = await till.beginTender(sale.id);
+  const { key } = await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: 'tok_visa' });
+  return key;
+}
+
+describe('Payments', () => {
+  it('shows each with its state, and follows it', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    await click('nav-payments');
+    expect((await shown(`operation-${key}`)).dataset['state']).toBe('saved');
+    till.settle(key, { state: 'approved', attempts: 1, approvalCode: '8F21K0' });
+    await waitFor(() => expect(byId(`operation-${key}`).dataset['state']).toBe('approved'));
+  });
+
+  it('shows what happened, with the key, and asks again', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    till.settle(key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' }, 'no-answer', 'POST /v1/payments · time-out');
+    await click('nav-payments');
+    await click(`operation-${key}`);
+    await waitFor(() => expect(textOf('operation-timeline')).toContain('No answer Try 1 POST /v1/payments · no answer in time'.replace(' Try', 'Try')));
+    expect(textOf('operation-key')).toBe(key);
+    await click('retry-now');
+    expect(till.counts.retryNow).toBe(1);
+    till.settle(key, { state: 'declined', declineCode: 'lost' }, 'answer', '402 · declined');
+    await waitFor(() => expect(maybe('retry-now')).toBeNull());
+    expect(textOf('operation-timeline')).toContain('402 · declined');
+  });
+
+  it('filters by state', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const first = await pay(till);
+    till.settle(first, { state: 'approved' });
+    const second = await pay(till);
+    till.settle(second, { state: 'needs_attention', attempts: 1, reason: 'key-reused: amount' });
+    await click('nav-payments');
+    await click('filter-needs_attention');
+    await shown(`operation-${second}`);
+    expect(maybe(`operation-${first}`)).toBeNull();
+    await click('filter-cancelled');
+    await waitFor(() => expect(textOf('payments')).toContain('Nothing in this state'));
+  });
+
+  it('pages through many', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const keys: string[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      const key = await pay(till);
+      till.settle(key, { state: 'approved', attempts: 1 });
+      keys.push(key);
+    }
+    await click('nav-payments');
+    await shown(`operation-${keys[59]}`);
+    expect(maybe(`operation-${keys[0]}`)).toBeNull();
+    await click('load-more');
+    await shown(`operation-${keys[0]}`);
+    expect(maybe('load-more')).toBeNull();
+  });
+});

@@ -1,0 +1,155 @@
+import { fireEvent, waitFor } from '@testing-library/svelte';
+import { describe, expect, it } from 'vitest';
+
+import { byId, click, maybe, openWindow, press, shown, textOf } from './window';
+
+describe('the cart', () => {
+  it('counts every tap of ten quick ones', async () => {
+    await openWindow();
+    const tile = byId('article-1001');
+    for (let n = 0; n < 10; n += 1) tile.click();
+    await waitFor(() => expect(textOf('line-1-qty')).toBe('10'));
+    expect(textOf('total')).toBe('€22.00');
+  });
+
+  it('counts up and down, and takes out the selected line', async () => {
+    await openWindow({}, 2);
+    await click('line-more');
+    await click('line-more');
+    await waitFor(() => expect(textOf('line-2-qty')).toBe('3'));
+    await click('line-less');
+    await waitFor(() => expect(textOf('line-2-qty')).toBe('2'));
+    await click('line-remove');
+    await waitFor(() => expect(maybe('line-2')).toBeNull());
+    expect(textOf('total')).toBe('€3.40');
+  });
+
+  it('does the same by the keys + − and Del', async () => {
+    await openWindow({}, 2);
+    await press('+');
+    await waitFor(() => expect(textOf('line-2-qty')).toBe('2'));
+    await press('-');
+    await waitFor(() => expect(textOf('line-2-qty')).toBe('1'));
+    await press('Delete');
+    await waitFor(() => expect(maybe('line-2')).toBeNull());
+  });
+
+  it('takes a quantity from the keypad, and no Pay meanwhile', async () => {
+    await openWindow({}, 2);
+    await click('line-1-qty');
+    await click('keypad-1');
+    await click('keypad-2');
+    expect(byId('pay')).toHaveProperty('disabled', true);
+    await click('quantity-set');
+    await waitFor(() => expect(textOf('line-1-qty')).toBe('12'));
+    expect(textOf('total')).toBe('€43.60');
+  });
+
+  it('asks for the weight of what is weighed', async () => {
+    await openWindow();
+    await click('article-5001');
+    await shown('quantity-entry');
+    for (const key of ['0', '.', '6', '4', '5']) await press(key);
+    expect(textOf('quantity-entry')).toContain('0.645');
+    await press('Enter');
+    await waitFor(() => expect(textOf('line-1-qty')).toBe('0.645 kg'));
+    expect(textOf('total')).toBe('€1.28');
+  });
+
+  it('is empty in words, with nothing to pay', async () => {
+    await openWindow();
+    expect(textOf('cart')).toContain('Nothing rung up yet');
+    expect(byId('pay')).toHaveProperty('disabled', true);
+  });
+
+  it('is cleared only after a question', async () => {
+    await openWindow({}, 2);
+    await click('clear-sale');
+    await click('clear-no');
+    expect(maybe('line-2')).not.toBeNull();
+    await click('clear-sale');
+    await click('clear-yes');
+    await waitFor(() => expect(maybe('line-1')).toBeNull());
+  });
+});
+
+describe('the catalogue', () => {
+  it('finds by words and says so where there is nothing', async () => {
+    await openWindow();
+    await fireEvent.input(byId('search'), { target: { value: 'croiss alm' } });
+    await waitFor(() => expect(maybe('article-1001')).toBeNull());
+    await shown('article-3002');
+    await fireEvent.input(byId('search'), { target: { value: 'caviar' } });
+    expect((await shown('search-empty')).textContent).toContain('Nothing found for “caviar”');
+  });
+
+  it('narrows down by category', async () => {
+    await openWindow();
+    await click('category-bakery');
+    await waitFor(() => expect(maybe('article-1001')).toBeNull());
+    expect(byId('category-bakery').getAttribute('aria-pressed')).toBe('true');
+    await click('category-all');
+    await shown('article-1001');
+  });
+
+  it('is searched by / and left by Esc', async () => {
+    await openWindow();
+    await press('/');
+    await waitFor(() => expect(document.activeElement).toBe(byId('search')));
+    await press('Escape');
+    expect(document.activeElement).not.toBe(byId('search'));
+  });
+});
+
+describe('the keys', () => {
+  it('pay a whole sale: F10, Enter', async () => {
+    await openWindow({}, 1);
+    await press('F10');
+    await waitFor(() => expect(document.activeElement).toBe(byId('confirm-pay')));
+    await press('Enter');
+    await shown('change');
+  });
+
+  it('open Pay by F9 and leave it by Esc', async () => {
+    await openWindow({}, 1);
+    await press('F9');
+    await shown('pay-choice');
+    await press('Escape');
+    await waitFor(() => expect(maybe('pay-choice')).toBeNull());
+  });
+
+  it('open Payments by F12', async () => {
+    await openWindow();
+    await press('F12');
+    await shown('payments-empty');
+    await press('Escape');
+    await shown('search');
+  });
+});
+
+describe('the top bar', () => {
+  it('switches language and keeps it', async () => {
+    await openWindow({}, 1);
+    await click('language');
+    await waitFor(() => expect(textOf('pay')).toBe('Оплата'));
+    expect(document.documentElement.lang).toBe('ru');
+    expect(localStorage.getItem('kassa.language')).toBe('ru');
+    expect(textOf('total')).toMatch(/3,40/);
+  });
+
+  it('switches the theme and keeps it', async () => {
+    await openWindow();
+    await click('theme');
+    await click('theme');
+    await waitFor(() => expect(document.documentElement.dataset['theme']).toBe('dark'));
+    expect(localStorage.getItem('kassa.theme')).toBe('dark');
+  });
+
+  it('opens Payments from the chip, and has no screens of later', async () => {
+    await openWindow();
+    expect(byId('sync-chip').dataset['state']).toBe('ok');
+    await click('sync-chip');
+    await shown('payments');
+    for (const id of ['nav-sales', 'nav-shift', 'nav-settings', 'nav-lab']) expect(maybe(id)).toBeNull();
+  });
+});

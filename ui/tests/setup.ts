@@ -1,0 +1,10 @@
+import { afterEach, beforeEach, vi } from 'vitest';
+
+beforeEach(() => {
+  localStorage.clear();
+  localStorage.setItem('kassa.language', 'en');
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});

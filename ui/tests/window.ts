@@ -1,0 +1,72 @@
+// The window over a till in memory, with hands.
+
+import { fireEvent, render, screen, waitFor } from '@testing-library/svelte';
+
+import App from '../src/App.svelte';
+import { MemoryBackend, type MemoryOptions } from '../src/lib/backend-memory';
+
+export const byId = (id: string) => screen.getByTestId(id);
+export const maybe = (id: string) => screen.queryByTestId(id);
+export const textOf = (id: string) => (byId(id).textContent ?? '').replace(/\s+/g, ' ').trim();
+
+/** Waits until the test id is there, and gives its element. */
+export async function shown(id: string): Promise<HTMLElement> {
+  return waitFor(() => byId(id), { timeout: 3000 });
+}
+
+export async function click(id: string): Promise<void> {
+  await fireEvent.click(await shown(id));
+}
+
+/** A key goes down and up again at what has the focus. */
+export async function press(key: string): Promise<void> {
+  const target = document.activeElement ?? document.body;
+  const down = new KeyboardEvent('keydown', { key, code: codeOf(key), bubbles: true, cancelable: true });
+  target.dispatchEvent(down);
+  // jsdom gives keys no default action; a button's is a click.
+  if (!down.defaultPrevented && target instanceof HTMLButtonElement && (key === 'Enter' || key === ' ')) target.click();
+  target.dispatchEvent(new KeyboardEvent('keyup', { key, code: codeOf(key), bubbles: true }));
+  await Promise.resolve();
+}
+
+/** A key is held: `times` keydowns and no keyup. */
+export async function hold(key: string, times: number, marked: boolean): Promise<void> {
+  for (let n = 0; n < times; n += 1) {
+    const target = document.activeElement ?? document.body;
+    const down = new KeyboardEvent('keydown', {
+      key,
+      code: codeOf(key),
+      repeat: marked && n > 0,
+      bubbles: true,
+      cancelable: true,
+    });
+    target.dispatchEvent(down);
+    if (!down.defaultPrevented && target instanceof HTMLButtonElement) target.click();
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}
+
+function codeOf(key: string): string {
+  return key === ' ' ? 'Space' : /^\d$/.test(key) ? `Digit${key}` : key;
+}
+
+/** Opens the window; `lines` articles are rung up before. */
+export async function openWindow(options: MemoryOptions = {}, lines = 0): Promise<MemoryBackend> {
+  const till = new MemoryBackend({ answerAfterMs: 20, ...options });
+  for (const sku of ['1002', '3003', '6001', '4002'].slice(0, lines)) await till.addArticle(sku, null);
+  render(App, { backend: till });
+  await shown('cart');
+  await waitFor(() => byId('article-1001'));
+  if (lines > 0) await waitFor(() => byId(`line-${lines}`));
+  return till;
+}
+
+/** Chooses a card in the Pay dialog, up to the moment before the click that charges. */
+export async function readyToCharge(token = 'tok_visa'): Promise<void> {
+  await click('pay');
+  await click('tender-card');
+  await click(`card-${token}`);
+  await waitFor(() => {
+    if ((byId('confirm-pay') as HTMLButtonElement).disabled) throw new Error('confirm-pay is not ready');
+  });
+}
