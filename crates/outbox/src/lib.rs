@@ -9,19 +9,39 @@
 //! never "failed".
 
 mod attempts;
+mod backoff;
+mod breaker;
+mod clock;
 mod columns;
 mod events;
 mod operations;
+mod outbox;
+mod outcome;
+mod pacing;
+mod rows;
+mod settings;
+mod settler;
 mod state;
+mod step;
 mod summary;
+mod transport;
+
+pub mod answer;
+pub mod decide;
 
 pub use attempts::{Attempt, attempts};
+pub use backoff::{Backoff, Random};
+pub use clock::{Clock, SystemClock};
 pub use events::Event;
 pub use operations::{
     EnqueueError, Enqueued, Filter, NewOperation, Operation, Request, by_intent, by_key, enqueue, list, replacement_of,
 };
-pub use state::State;
+pub use outbox::{Ended, OnChange, Outbox, StartError};
+pub use outcome::Change;
+pub use settings::Settings;
+pub use state::{Ask, State};
 pub use summary::{Summary, summary};
+pub use transport::{Bank, BankError, Call, HttpTransport, Secret, Transport};
 
 /// The outbox's tables. The caller makes them in its own file, as a migration of its own, once.
 pub const SCHEMA: &str = include_str!("schema.sql");

@@ -1,0 +1,368 @@
+//! What an answer means. Pure: bytes in, a [`Reading`] out.
+//!
+//! Only a valid answer of our own bank counts: its content type, its schema, and the echo of our key, amount and currency.
+//! Everything else (a portal's page, half a body, another payment's result) is no answer at all, whatever its status says.
+
+use jiff::{SignedDuration, Timestamp};
+use protocol::{Amount, Currency, Key, Kind, OperationState, Outcome, Payment, Policy, Problem, ProblemType, Refund};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// An HTTP answer, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Retry-After`.
+    pub retry_after: Option<String>,
+    /// `Idempotency-Key`.
+    pub key: Option<String>,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// No connection was made, so no byte of the request can have left.
+    NoConnection(String),
+    /// It was perhaps sent.
+    NoAnswer {
+        /// How it ended: `time-out`, `reset`, `torn`, `too-large`.
+        how: &'static str,
+        /// More, for people.
+        detail: String,
+    },
+}
+
+/// What the answer must repeat to be ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The operation's key.
+    pub key: Key,
+    /// What was asked.
+    pub kind: Kind,
+    /// Minor units.
+    pub amount: i64,
+    /// The currency of the amount.
+    pub currency: Currency,
+    /// Of a refund: the bank's id of the payment.
+    pub payment_id: Option<String>,
+}
+
+/// How an answer, or its absence, is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The bank's word how it ended, with its own bytes.
+    Final {
+        /// Approved or declined.
+        outcome: Outcome,
+        /// The payment or refund, as the bank wrote it.
+        result: String,
+    },
+    /// The bank's word that this key never charges.
+    Cancelled,
+    /// The bank's people must look at it.
+    BankAttention(String),
+    /// The bank is at it.
+    InProgress(Option<SignedDuration>),
+    /// The bank asks everybody to come later.
+    Busy {
+        /// How much later, as it said.
+        retry_after: SignedDuration,
+        /// The problem's name; none where it came from something before the bank.
+        problem: Option<&'static str>,
+    },
+    /// The bank failed, and said so.
+    Trouble(&'static str),
+    /// The stored response is gone; the claim on the key is not.
+    Expired,
+    /// A lookup's answer that the bank never saw the key.
+    UnknownKey,
+    /// The bank refuses the request, and the same request will be refused again.
+    Refused {
+        /// The problem's name.
+        problem: &'static str,
+        /// What the bank says about it.
+        detail: String,
+    },
+    /// The bank refuses our secret.
+    NotAllowed(&'static str),
+    /// An answer that isn't the bank's.
+    Foreign(String),
+    /// No connection was made.
+    NoConnection(String),
+    /// Perhaps sent, and no answer.
+    NoAnswer {
+        /// How it ended.
+        how: &'static str,
+        /// More, for people.
+        detail: String,
+    },
+}
+
+impl Reading {
+    /// The word for it in the log and on the operation.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Reading::Final { outcome: Outcome::Approved, .. } => "approved",
+            Reading::Final { outcome: Outcome::Declined, .. } => "declined",
+            Reading::Cancelled => "cancelled",
+            Reading::BankAttention(_) => "needs-attention",
+            Reading::InProgress(_) => "in-progress",
+            Reading::Busy { problem: Some(name), .. } | Reading::Trouble(name) | Reading::NotAllowed(name) => name,
+            Reading::Busy { problem: None, .. } | Reading::Foreign(_) => "not-the-bank",
+            Reading::Expired => "key-expired",
+            Reading::UnknownKey => "operation-unknown",
+            Reading::Refused { problem, .. } => problem,
+            Reading::NoConnection(_) => "no-connection",
+            Reading::NoAnswer { how, .. } => how,
+        }
+    }
+
+    /// Whether the way to the bank is at fault, rather than the bank.
+    #[must_use]
+    pub const fn is_transport(&self) -> bool {
+        matches!(
+            self,
+            Reading::Foreign(_)
+                | Reading::NoConnection(_)
+                | Reading::NoAnswer { .. }
+                | Reading::Busy { problem: None, .. }
+        )
+    }
+
+    /// More about it, for people.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Reading::BankAttention(detail) | Reading::Foreign(detail) | Reading::NoConnection(detail) => detail.clone(),
+            Reading::NoAnswer { detail, .. } | Reading::Refused { detail, .. } => detail.clone(),
+            Reading::Busy { retry_after, .. } => format!("come back in {} s", retry_after.as_secs()),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The words by which an operation that waits for the transport is known in the file.
+pub(crate) const TRANSPORT_WORDS: [&str; 6] =
+    ["not-the-bank", "no-connection", "time-out", "reset", "torn", "too-large"];
+
+impl From<CallError> for Reading {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::NoConnection(detail) => Reading::NoConnection(detail),
+            CallError::NoAnswer { how, detail } => Reading::NoAnswer { how, detail },
+        }
+    }
+}
+
+fn foreign<T>(why: impl Into<String>) -> Result<T, Reading> {
+    Err(Reading::Foreign(why.into()))
+}
+
+/// Reads the answer to an operation's own request.
+#[must_use]
+pub fn read(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
+    match answer.status {
+        201 => result(expected, answer, Outcome::Approved),
+        402 => result(expected, answer, Outcome::Declined),
+        _ => problem(answer).and_then(|problem| keyed_problem(expected, answer, &problem, now)),
+    }
+    .unwrap_or_else(|reading| or_busy(answer, reading, now))
+}
+
+/// Reads the answer to `GET /v1/operations/{key}`.
+#[must_use]
+pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
+    match answer.status {
+        200 => looked_up(expected, answer),
+        _ => problem(answer).map(|problem| match problem.problem {
+            ProblemType::OperationUnknown => Reading::UnknownKey,
+            _ => general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())),
+        }),
+    }
+    .unwrap_or_else(|reading| or_busy(answer, reading, now))
+}
+
+/// Reads the answer to `GET /v1/policy`.
+///
+/// # Errors
+/// How an answer that is no policy is read: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.
+pub fn read_policy(answer: &Answer, now: Timestamp) -> Result<Policy, Reading> {
+    match answer.status {
+        200 => media_type(answer, "application/json").and_then(|()| parse::<Policy>(&answer.body)),
+        _ => problem(answer).and_then(|problem| {
+            Err(general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())))
+        }),
+    }
+    .map_err(|reading| or_busy(answer, reading, now))
+}
+
+fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
+    let Some(found) = &answer.content_type else { return foreign("it has no content type") };
+    let essence = found.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case(wanted) { Ok(()) } else { foreign(format!("it is not {wanted}")) }
+}
+
+/// Never the parser's own message: it may repeat what it read.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Reading> {
+    serde_json::from_slice(body).or_else(|error| {
+        foreign(format!("its body is not what was asked for (line {}, column {})", error.line(), error.column()))
+    })
+}
+
+/// A problem document of ours, or nothing.
+fn problem(answer: &Answer) -> Result<Problem, Reading> {
+    media_type(answer, Problem::MEDIA_TYPE)?;
+    let problem: Problem = parse(&answer.body)?;
+    if problem.status == answer.status && problem.problem.status() == answer.status {
+        Ok(problem)
+    } else {
+        foreign("its problem document is for another status")
+    }
+}
+
+/// An answer that is nobody's may still ask to come later: a proxy before an overloaded bank does.
+fn or_busy(answer: &Answer, reading: Reading, now: Timestamp) -> Reading {
+    match (&reading, answer.status, retry_after(answer, now)) {
+        (Reading::Foreign(_), 429 | 503, Some(retry_after)) => Reading::Busy { retry_after, problem: None },
+        _ => reading,
+    }
+}
+
+/// Problems that mean the same whatever was asked.
+fn general_problem(answer: &Answer, problem: &Problem, now: Timestamp) -> Option<Reading> {
+    let name = problem.problem.name();
+    match problem.problem {
+        ProblemType::RateLimited | ProblemType::Unavailable => Some(match retry_after(answer, now) {
+            Some(retry_after) => Reading::Busy { retry_after, problem: Some(name) },
+            None => Reading::Trouble(name),
+        }),
+        ProblemType::Internal => Some(Reading::Trouble(name)),
+        ProblemType::Unauthorized | ProblemType::Forbidden => Some(Reading::NotAllowed(name)),
+        _ => None,
+    }
+}
+
+fn keyed_problem(expected: &Expected, answer: &Answer, problem: &Problem, now: Timestamp) -> Result<Reading, Reading> {
+    if let Some(reading) = general_problem(answer, problem, now) {
+        return Ok(reading);
+    }
+    if matches!(answer.status, 409 | 410 | 422) {
+        key_echo(expected, answer, true)?;
+    }
+    Ok(match (problem.problem, problem.state) {
+        (ProblemType::InProgress, Some(OperationState::NeedsAttention)) => {
+            Reading::BankAttention(problem.detail.clone())
+        }
+        (ProblemType::InProgress, _) => Reading::InProgress(retry_after(answer, now)),
+        (ProblemType::KeyExpired, _) => Reading::Expired,
+        (ProblemType::OperationCancelled, _) => Reading::Cancelled,
+        (other, _) => Reading::Refused { problem: other.name(), detail: problem.detail.clone() },
+    })
+}
+
+fn key_echo(expected: &Expected, answer: &Answer, required: bool) -> Result<(), Reading> {
+    match answer.key.as_deref().map(Key::parse) {
+        Some(Ok(key)) if key == expected.key => Ok(()),
+        None if !required => Ok(()),
+        _ => foreign("it does not repeat our key"),
+    }
+}
+
+/// A 201 or 402, valid and ours.
+fn result(expected: &Expected, answer: &Answer, outcome: Outcome) -> Result<Reading, Reading> {
+    media_type(answer, "application/json")?;
+    // The body repeats the key as `operation`; a header that is there must not say otherwise.
+    key_echo(expected, answer, false)?;
+    let text = std::str::from_utf8(&answer.body).or_else(|_| foreign("its body is not text"))?;
+    our_object(expected, text, outcome)?;
+    Ok(Reading::Final { outcome, result: text.to_owned() })
+}
+
+/// Checks that the object is the result of our operation.
+fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), Reading> {
+    let (status, amount, currency, key, payment_id, decline_code) = match expected.kind {
+        Kind::Payment => {
+            let payment: Payment = parse(text.as_bytes())?;
+            (payment.status, payment.amount, payment.currency, payment.operation, None, payment.decline_code)
+        }
+        Kind::Refund => {
+            let refund: Refund = parse(text.as_bytes())?;
+            (
+                refund.status,
+                refund.amount,
+                refund.currency,
+                refund.operation,
+                Some(refund.payment_id),
+                refund.decline_code,
+            )
+        }
+    };
+    if key != expected.key {
+        return foreign("it is the result of another key");
+    }
+    if Amount::get(amount) != expected.amount || currency != expected.currency {
+        return foreign("it is for another amount or currency");
+    }
+    if payment_id != expected.payment_id {
+        return foreign("it is for another payment");
+    }
+    if status != outcome || (outcome == Outcome::Approved && decline_code.is_some()) {
+        return foreign("its status contradicts itself");
+    }
+    Ok(())
+}
+
+/// The bank's answer about a key, its result kept as the bank wrote it.
+#[derive(serde::Deserialize)]
+struct LookedUp<'a> {
+    key: Key,
+    state: OperationState,
+    kind: Option<Kind>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+fn looked_up(expected: &Expected, answer: &Answer) -> Result<Reading, Reading> {
+    media_type(answer, "application/json")?;
+    let found: LookedUp<'_> = serde_json::from_slice(&answer.body).or_else(|_| foreign("its body is no operation"))?;
+    if found.key != expected.key {
+        return foreign("it is about another key");
+    }
+    // A key that was cancelled before any request came has no kind.
+    if found.kind.is_some_and(|kind| kind != expected.kind)
+        || (found.kind.is_none() && found.state != OperationState::Cancelled)
+    {
+        return foreign("it is about another kind of operation");
+    }
+    let outcome = match found.state {
+        OperationState::Processing => return Ok(Reading::InProgress(None)),
+        OperationState::Cancelled => return Ok(Reading::Cancelled),
+        OperationState::NeedsAttention => {
+            return Ok(Reading::BankAttention("the bank's people must look at it".to_owned()));
+        }
+        OperationState::Approved => Outcome::Approved,
+        OperationState::Declined => Outcome::Declined,
+    };
+    let Some(result) = found.result.map(RawValue::get) else { return foreign("its result is missing") };
+    our_object(expected, result, outcome)?;
+    Ok(Reading::Final { outcome, result: result.to_owned() })
+}
+
+/// `Retry-After` as a duration: seconds, or a date against our clock. Negative ones are zero; what is neither is none.
+fn retry_after(answer: &Answer, now: Timestamp) -> Option<SignedDuration> {
+    let text = answer.retry_after.as_deref()?.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        // However many digits: more than fit are a very long time.
+        let seconds = if text.starts_with('-') { 0 } else { digits.parse().unwrap_or(i64::MAX) };
+        return Some(SignedDuration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    Some(at.duration_since(now).max(SignedDuration::ZERO))
+}

@@ -1,0 +1,44 @@
+//! Time, handed in.
+
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+
+/// Where the outbox has its time from.
+pub trait Clock: Send + Sync + 'static {
+    /// What the clock on the wall says. It may jump.
+    fn now(&self) -> Timestamp;
+
+    /// Time that only goes forward, from any beginning. It may stand still while the machine sleeps.
+    fn monotonic(&self) -> Duration;
+
+    /// Waits. May wait longer, while the machine sleeps.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// The machine's own clocks.
+#[derive(Clone, Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        SystemClock { start: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}

@@ -1,0 +1,494 @@
+//! What to do next. Pure and total: no clock, no socket, no file.
+//!
+//! The state of the queue goes in with one event, the time and some chance; the new state comes out with the effects that a
+//! driver performs and reports on. The rows themselves stay in the file; only those in flight are known here.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use protocol::{Key, Policy};
+
+use crate::answer::Reading;
+use crate::backoff::Random;
+use crate::breaker::{Breaker, Why};
+use crate::outcome::{self, Change};
+use crate::pacing::Drain;
+use crate::settings::Settings;
+use crate::state::{Ask, State};
+pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, Which};
+
+/// What the bank promises, as far as decisions need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Promise {
+    identity: BankIdentity,
+    retention: SignedDuration,
+    permanent: bool,
+}
+
+/// How far a call is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Being made durable.
+    Beginning,
+    /// On its way.
+    Calling,
+    /// Its outcome is being made durable; tried again at that time where it could not be.
+    Saving { change: Box<Change>, retry_at: Option<Timestamp> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct InFlight {
+    row: Row,
+    ask: Ask,
+    begun: bool,
+    stage: Stage,
+}
+
+impl InFlight {
+    /// Goes over to saving that change.
+    fn save(&mut self, change: Change) -> Effect {
+        self.stage = Stage::Saving { change: Box::new(change), retry_at: None };
+        self.save_again().unwrap_or(Effect::Abandon(self.row.key))
+    }
+
+    /// The change that is being saved, once more.
+    fn save_again(&self) -> Option<Effect> {
+        let Stage::Saving { change, .. } = &self.stage else { return None };
+        let expected = if self.begun && self.ask.sends() { State::Sending } else { self.row.state };
+        Some(Effect::Save { key: self.row.key, expected, begun: self.begun, change: change.clone() })
+    }
+}
+
+/// The state of the queue.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    settings: Settings,
+    breaker: Breaker,
+    promise: Option<Promise>,
+    hold_until: Option<Timestamp>,
+    in_flight: BTreeMap<Key, InFlight>,
+    drain: Option<Drain>,
+    /// When to look into the file; none while a look is running.
+    look_at: Option<Timestamp>,
+    look_again: bool,
+    making_due: bool,
+    to_make_due: Option<MakeDue>,
+    /// Failed writes and reads in a row, and until when the file is left alone.
+    file_failures: u32,
+    file_until: Option<Timestamp>,
+    policy_at: Option<Timestamp>,
+    recorded: Option<Record>,
+    stopping: bool,
+}
+
+/// Decides. See the module.
+#[must_use]
+pub fn decide(mut queue: Queue, event: Event, now: Timestamp, random: u64) -> (Queue, Vec<Effect>) {
+    let mut random = Random::new(random);
+    let mut effects = Vec::new();
+    queue.take(event, now, &mut random, &mut effects);
+    queue.go_on(now, &mut effects);
+    queue.record(now, &mut effects);
+    (queue, effects)
+}
+
+impl Queue {
+    /// The queue as a start finds it, with the `Retry-After` that the file remembers. Nothing is sent before the bank has
+    /// said who it is.
+    #[must_use]
+    pub fn at_start(settings: Settings, hold_until: Option<Timestamp>, now: Timestamp) -> Queue {
+        Queue {
+            settings,
+            breaker: Breaker::at_start(now),
+            promise: None,
+            hold_until: hold_until.map(|until| until.min(longest_hold(&settings, now))),
+            in_flight: BTreeMap::new(),
+            drain: None,
+            look_at: Some(now),
+            look_again: false,
+            making_due: false,
+            to_make_due: None,
+            file_failures: 0,
+            file_until: None,
+            policy_at: None,
+            recorded: None,
+            stopping: false,
+        }
+    }
+
+    /// When time alone gives the queue something to do. Until then it waits for events.
+    #[must_use]
+    pub fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let saving = self.in_flight.values().filter_map(|flight| match &flight.stage {
+            Stage::Saving { retry_at, .. } => *retry_at,
+            _ => None,
+        });
+        let free = self.in_flight.len() < self.settings.in_flight_max;
+        let next = if self.breaker.is_closed() {
+            self.look_at.filter(|_| free && !self.making_due)
+        } else {
+            self.breaker.probe_at()
+        };
+        let next = next.map(|at| at.max(self.hold_until.unwrap_or(at)));
+        let unwritten = self.recorded.is_none() || (self.to_make_due.is_some() && !self.making_due);
+        let next = next.into_iter().chain(unwritten.then_some(now));
+        let next = next.map(|at| at.max(self.file_until.unwrap_or(at)));
+        saving.chain(next.filter(|_| !self.stopping)).chain(self.hold_until).min()
+    }
+
+    /// Whether the queue has been asked to stop and nothing of it is under way.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        self.stopping && self.in_flight.is_empty()
+    }
+
+    /// The keys in flight.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Key> {
+        self.in_flight.keys()
+    }
+
+    fn take(&mut self, event: Event, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Tick => {}
+            Event::Wake(Wake::NewOperation) => self.look_soon(now),
+            Event::Wake(Wake::CheckNow | Wake::NetworkChanged) => {
+                self.breaker.bring_forward(self.settings.backoff.base, now);
+                self.make_due(Which::All, SignedDuration::ZERO);
+            }
+            Event::BankChanged { same_address } => {
+                self.breaker.reopen(now);
+                self.promise = None;
+                self.hold_until = self.hold_until.filter(|_| same_address);
+                self.make_due(Which::All, SignedDuration::ZERO);
+            }
+            Event::ClockJumped { by } => self.clock_jumped(by, now),
+            Event::Found { rows, next_due_at } => self.found(rows, next_due_at, now, effects),
+            Event::LookFailed => {
+                self.file_failed(now, random);
+                self.look_at = Some(now);
+            }
+            Event::Begun(key) => self.begun(key, now, effects),
+            Event::NotBegun(key) => {
+                self.in_flight.remove(&key);
+                self.look_soon(now);
+            }
+            Event::BeginFailed(key) => {
+                self.in_flight.remove(&key);
+                self.file_failed(now, random);
+                self.look_soon(now);
+            }
+            Event::Answered(key, reading) => self.answered(key, &reading, now, random, effects),
+            Event::Panicked(key) => self.panicked(key, now, random, effects),
+            Event::Saved(key) => {
+                if let Some(InFlight { stage: Stage::Saving { .. }, .. }) = self.in_flight.get(&key) {
+                    self.in_flight.remove(&key);
+                }
+                self.file_failures = 0;
+                self.look_soon(now);
+            }
+            Event::SaveFailed(key) => self.save_failed(key, now, random),
+            Event::Policy(answer) => self.policy(answer, now, random),
+            Event::MadeDue => {
+                self.making_due = false;
+                self.look_soon(now);
+            }
+            Event::MakeDueFailed(again) => {
+                self.making_due = false;
+                self.file_failed(now, random);
+                self.make_due(again.which, again.shift);
+            }
+            Event::RecordFailed => {
+                self.file_failed(now, random);
+                self.recorded = None;
+            }
+            Event::Stop => self.stop(now, effects),
+        }
+    }
+
+    /// Everything that is due and allowed.
+    fn go_on(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        for flight in self.in_flight.values_mut() {
+            if let Stage::Saving { retry_at, .. } = &mut flight.stage
+                && retry_at.take_if(|at| *at <= now).is_some()
+            {
+                effects.extend(flight.save_again());
+            }
+        }
+        // A clock that was set back must not hold the queue for longer than the bank may ask for.
+        self.hold_until =
+            self.hold_until.map(|until| until.min(longest_hold(&self.settings, now))).filter(|&until| until > now);
+        self.file_until = self.file_until.map(|until| until.min(after(now, self.settings.backoff.cap)));
+        if self.stopping || self.file_is_in_trouble(now) {
+            return;
+        }
+        if !self.making_due
+            && let Some(make_due) = self.to_make_due.take()
+        {
+            self.making_due = true;
+            effects.push(Effect::MakeDue(make_due));
+        }
+        if self.hold_until.is_some() {
+            return;
+        }
+        if !self.breaker.is_closed() {
+            if self.breaker.probe_at().is_some_and(|at| at <= now) {
+                self.breaker.probe_started(now);
+                effects.push(Effect::AskPolicy);
+            }
+            return;
+        }
+        let Some(Promise { identity, .. }) = &self.promise else { return };
+        let free = self.in_flight.len() < self.settings.in_flight_max;
+        // Not while rows are being made due: their `not_before` may be moving along with the clock.
+        if free && !self.making_due && self.look_at.is_some_and(|at| at <= now) {
+            self.look_at = None;
+            // Those in flight may be found again, while their beginning is not durable yet.
+            let limit = self.settings.in_flight_max + self.in_flight.len();
+            effects.push(Effect::Look { bank: identity.clone(), limit });
+        }
+    }
+
+    fn file_is_in_trouble(&self, now: Timestamp) -> bool {
+        self.file_until.is_some_and(|until| until > now)
+    }
+
+    fn look_soon(&mut self, now: Timestamp) {
+        match self.look_at {
+            Some(at) => self.look_at = Some(at.min(now)),
+            None => self.look_again = true,
+        }
+    }
+
+    fn make_due(&mut self, which: Which, shift: SignedDuration) {
+        let earlier = self.to_make_due.unwrap_or(MakeDue { which, shift: SignedDuration::ZERO });
+        self.to_make_due = Some(MakeDue {
+            which: if earlier.which == Which::All { Which::All } else { which },
+            shift: earlier.shift.saturating_add(shift),
+        });
+    }
+
+    fn file_failed(&mut self, now: Timestamp, random: &mut Random) {
+        self.file_failures = self.file_failures.saturating_add(1);
+        self.file_until = Some(after(now, self.settings.backoff.delay(self.file_failures, random)));
+    }
+
+    fn found(&mut self, rows: Vec<Row>, next_due_at: Option<Timestamp>, now: Timestamp, effects: &mut Vec<Effect>) {
+        let again = std::mem::take(&mut self.look_again);
+        // However sure the file is that nothing is due, it is looked at again before long.
+        let slice = after(now, self.settings.slice);
+        self.look_at = Some(if again { now } else { next_due_at.map_or(slice, |at| at.clamp(now, slice)) });
+        let held = self.hold_until.is_some_and(|until| until > now);
+        let Some(promise) = self.promise.clone().filter(|_| self.breaker.is_closed() && !held && !self.stopping) else {
+            return;
+        };
+        for row in rows {
+            if self.in_flight.contains_key(&row.key)
+                || self.in_flight.values().any(|flight| flight.row.lane == row.lane)
+            {
+                continue;
+            }
+            if self.in_flight.len() >= self.settings.in_flight_max || !self.may_start(&row) {
+                // Full: whatever ends looks again.
+                break;
+            }
+            if let Some(drain) = &mut self.drain
+                && let Some(wait_until) = drain.take(now)
+            {
+                self.look_at = Some(wait_until);
+                break;
+            }
+            let ask = next_ask(&row, promise.retention, now);
+            let flight = InFlight { row: row.clone(), ask, begun: false, stage: Stage::Beginning };
+            self.in_flight.insert(row.key, flight);
+            effects.push(Effect::Begin { row, ask, bank: promise.identity.clone() });
+        }
+        self.drain = self.drain.take().filter(|drain| !drain.is_over(now));
+    }
+
+    /// Whether it may join those in flight: one that the process died with twice is tried alone.
+    fn may_start(&self, row: &Row) -> bool {
+        let alone = |row: &Row| row.deaths >= self.settings.deaths_alone;
+        self.in_flight.is_empty() || !(alone(row) || self.in_flight.values().any(|flight| alone(&flight.row)))
+    }
+
+    fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.file_failures = 0;
+        let stopping = self.stopping;
+        let Some(flight) = self.in_flight.get_mut(&key) else { return };
+        if flight.stage != Stage::Beginning {
+            return;
+        }
+        flight.begun = true;
+        if stopping {
+            // Counted and not sent.
+            let change = outcome::stopped(&flight.row, flight.ask, false, now);
+            effects.push(flight.save(change));
+        } else {
+            flight.stage = Stage::Calling;
+            effects.push(Effect::Call { key, ask: flight.ask });
+        }
+    }
+
+    fn answered(
+        &mut self,
+        key: Key,
+        reading: &Reading,
+        now: Timestamp,
+        random: &mut Random,
+        effects: &mut Vec<Effect>,
+    ) {
+        let permanent = self.promise.as_ref().is_some_and(|promise| promise.permanent);
+        let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Calling) else { return };
+        let change = outcome::settle(&flight.row, flight.ask, reading, permanent, &self.settings, now, random);
+        effects.push(flight.save(change));
+        let backoff = self.settings.backoff;
+        match reading {
+            Reading::Final { .. } | Reading::Cancelled => self.breaker.completed(),
+            Reading::NotAllowed(name) => {
+                self.breaker.trip(Why::Refused((*name).to_owned()), backoff, now, random);
+            }
+            reading if reading.is_transport() => {
+                self.breaker.trip(Why::Transport(reading.name().to_owned()), backoff, now, random);
+            }
+            _ => {}
+        }
+        if !reading.is_transport() && matches!(self.breaker.why(), Some(Why::Transport(_))) {
+            // The bank is there after all; it only has to say who it is.
+            self.breaker.bring_forward(SignedDuration::ZERO, now);
+        }
+        self.hold_where_busy(reading, now, random);
+    }
+
+    fn hold_where_busy(&mut self, reading: &Reading, now: Timestamp, random: &mut Random) {
+        if let Reading::Busy { retry_after, .. } = reading {
+            let until = after(now, outcome::hold(*retry_after, &self.settings, random));
+            self.hold_until = Some(self.hold_until.map_or(until, |held| held.max(until)));
+            self.drain = Some(Drain::from(until, self.settings.drain_per_s));
+        }
+    }
+
+    fn panicked(&mut self, key: Key, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
+        let Some(flight) = self.in_flight.get_mut(&key) else { return };
+        let change = outcome::panicked(&flight.row, flight.ask, &self.settings, now, random);
+        // A panic while the panic is being saved must not lose count.
+        flight.row.panics = change.panics;
+        effects.push(flight.save(change));
+    }
+
+    fn save_failed(&mut self, key: Key, now: Timestamp, random: &mut Random) {
+        self.file_failed(now, random);
+        let again_at = self.file_until;
+        if let Some(InFlight { stage: Stage::Saving { retry_at, .. }, .. }) = self.in_flight.get_mut(&key) {
+            // What the bank said stays here until the file takes it.
+            *retry_at = again_at;
+        }
+    }
+
+    fn policy(&mut self, answer: Result<Policy, Reading>, now: Timestamp, random: &mut Random) {
+        let backoff = self.settings.backoff;
+        match answer {
+            Ok(policy) => {
+                self.promise = Some(Promise {
+                    permanent: policy.claims_are_permanent(),
+                    retention: SignedDuration::from_secs(i64::try_from(policy.retention_s).unwrap_or(i64::MAX)),
+                    identity: BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant },
+                });
+                self.policy_at = Some(now);
+                if let Some(Why::Transport(_)) = self.breaker.close() {
+                    self.drain = Some(Drain::from(now, self.settings.drain_per_s));
+                    self.make_due(Which::Transport, SignedDuration::ZERO);
+                }
+                self.look_soon(now);
+            }
+            Err(reading) => {
+                let why = match &reading {
+                    Reading::NotAllowed(name) => Why::Refused((*name).to_owned()),
+                    reading if reading.is_transport() => Why::Transport(reading.name().to_owned()),
+                    reading => Why::Trouble(reading.name().to_owned()),
+                };
+                self.breaker.probe_failed(why, backoff, now, random);
+                self.hold_where_busy(&reading, now, random);
+            }
+        }
+    }
+
+    fn clock_jumped(&mut self, by: SignedDuration, now: Timestamp) {
+        // What is left of a Retry-After is left, whatever the clock says now.
+        self.hold_until = self.hold_until.map(|until| after(until, by));
+        self.breaker.forget_times(now);
+        self.drain = self.drain.take().map(|drain| drain.shifted(by));
+        self.file_until = None;
+        for flight in self.in_flight.values_mut() {
+            if let Stage::Saving { retry_at: Some(at), .. } = &mut flight.stage {
+                *at = now;
+            }
+        }
+        if self.look_at.is_some() {
+            self.look_at = Some(now);
+        }
+        self.make_due(Which::All, by);
+    }
+
+    fn stop(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.stopping = true;
+        for (key, flight) in &mut self.in_flight {
+            if flight.stage == Stage::Calling {
+                effects.push(Effect::Abandon(*key));
+                let change = outcome::stopped(&flight.row, flight.ask, true, now);
+                effects.push(flight.save(change));
+            }
+        }
+    }
+
+    /// What is known of the bank is kept wherever it changed.
+    fn record(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        if self.recorded.is_none() && self.file_is_in_trouble(now) {
+            return;
+        }
+        let why = self.breaker.why();
+        let record = Record {
+            bank: self.promise.as_ref().map(|promise| promise.identity.clone()),
+            hold_until: self.hold_until,
+            paused: match why {
+                Some(Why::Refused(name)) => Some(name.clone()),
+                _ => None,
+            },
+            reachable: match why {
+                None | Some(Why::Trouble(_)) => Some(true),
+                // It answers; that it refuses us is told apart.
+                Some(Why::Refused(_)) => Some(true),
+                Some(Why::Transport(_)) => Some(false),
+                Some(Why::NotAsked) => None,
+            },
+            why: match why {
+                Some(Why::Transport(name) | Why::Trouble(name) | Why::Refused(name)) => Some(name.clone()),
+                None | Some(Why::NotAsked) => None,
+            },
+            probe_at: self.breaker.probe_at(),
+            policy_at: self.policy_at,
+        };
+        if self.recorded.as_ref() != Some(&record) {
+            self.recorded = Some(record.clone());
+            effects.push(Effect::Record(Box::new(record)));
+        }
+    }
+}
+
+fn after(now: Timestamp, delay: SignedDuration) -> Timestamp {
+    now.saturating_add(delay).unwrap_or(now)
+}
+
+fn longest_hold(settings: &Settings, now: Timestamp) -> Timestamp {
+    after(now, settings.retry_after_max + settings.retry_after_jitter)
+}
+
+/// What is asked for a row: one that was perhaps sent so long ago that the bank dropped its response is looked up first.
+fn next_ask(row: &Row, retention: SignedDuration, now: Timestamp) -> Ask {
+    let is_old = row.first_sent_at.is_some_and(|at| now.duration_since(at) > retention);
+    match (row.state, row.ask) {
+        (State::NeedsAttention, _) => Ask::LookUp,
+        (State::Saved, _) | (_, Ask::Resend) => Ask::Send,
+        (_, Ask::Send) if is_old => Ask::LookUp,
+        (_, ask) => ask,
+    }
+}

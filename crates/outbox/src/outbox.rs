@@ -1,0 +1,210 @@
+//! The outbox as its user sees it: made over a file, started against a bank, woken, listened to.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use rusqlite::Connection;
+use store::{LockError, LockFile, Store};
+use tokio::sync::{Notify, broadcast};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, SystemClock};
+use crate::events::Event;
+use crate::operations::Operation;
+use crate::settings::Settings;
+use crate::settler::{self, Stop};
+use crate::step::Wake;
+use crate::transport::Transport;
+
+/// Events that a slow listener may be behind before it misses some.
+const EVENTS_MAX: usize = 1_024;
+
+/// What the caller does with each change of an operation, in the same commit as the change.
+pub type OnChange = Arc<dyn Fn(&Connection, &Operation) -> rusqlite::Result<()> + Send + Sync>;
+
+/// The queue over one file. Clones are the same queue.
+#[derive(Clone)]
+pub struct Outbox {
+    pub(crate) store: Store,
+    pub(crate) on_change: Option<OnChange>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(crate) settings: Settings,
+    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) signals: Arc<Signals>,
+}
+
+/// What wakes the loop. Only hints: what there is to do stands in the file.
+#[derive(Default)]
+pub(crate) struct Signals {
+    pub(crate) notify: Notify,
+    new_operation: AtomicBool,
+    check_now: AtomicBool,
+    network_changed: AtomicBool,
+    bank: Mutex<Option<Arc<dyn Transport>>>,
+}
+
+impl Signals {
+    pub(crate) fn wakes(&self) -> impl Iterator<Item = Wake> {
+        [
+            (&self.new_operation, Wake::NewOperation),
+            (&self.check_now, Wake::CheckNow),
+            (&self.network_changed, Wake::NetworkChanged),
+        ]
+        .into_iter()
+        .filter(|(flag, _)| flag.swap(false, Ordering::AcqRel))
+        .map(|(_, wake)| wake)
+    }
+
+    pub(crate) fn bank(&self) -> Option<Arc<dyn Transport>> {
+        self.bank.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, flag: &AtomicBool) {
+        flag.store(true, Ordering::Release);
+        self.notify.notify_one();
+    }
+}
+
+/// Why settling could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Somebody else settles this file: two would send everything twice.
+    #[error(transparent)]
+    Locked(#[from] LockError),
+    /// There is no async runtime here.
+    #[error("settling needs a tokio runtime")]
+    NoRuntime,
+}
+
+/// How settling ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to.
+    Stopped,
+    /// Another owner took the file over, lock or no lock. Nothing more is sent here.
+    TakenOver,
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbox").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Outbox {
+    /// The queue of a file that has the tables of [`crate::SCHEMA`].
+    #[must_use]
+    pub fn new(store: Store) -> Outbox {
+        Outbox {
+            store,
+            on_change: None,
+            clock: Arc::new(SystemClock::default()),
+            random: Arc::new(rand::random),
+            settings: Settings::default(),
+            events: broadcast::channel(EVENTS_MAX).0,
+            signals: Arc::default(),
+        }
+    }
+
+    /// Has `hook` run in the commit of each change of an operation, so that what the caller keeps beside it never disagrees.
+    /// Where it refuses three times, the operation is set aside.
+    #[must_use]
+    pub fn on_change(self, hook: OnChange) -> Outbox {
+        Outbox { on_change: Some(hook), ..self }
+    }
+
+    /// Other figures than the till's.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Outbox {
+        Outbox { settings, ..self }
+    }
+
+    /// Another clock than the machine's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Outbox {
+        Outbox { clock, ..self }
+    }
+
+    /// Another source of chance than the operating system's.
+    #[must_use]
+    pub fn with_random(self, random: Arc<dyn Fn() -> u64 + Send + Sync>) -> Outbox {
+        Outbox { random, ..self }
+    }
+
+    /// Starts the task that settles. It goes on until `shutdown`; what is in flight then is left `unknown`, durably. The
+    /// start is a Check now.
+    ///
+    /// One owner settles a file, for the life of its task: a lock beside the file says so.
+    ///
+    /// # Errors
+    /// [`StartError::Locked`] where another process, or another task in this one, settles the file.
+    pub fn start(
+        &self,
+        transport: Arc<dyn Transport>,
+        shutdown: CancellationToken,
+    ) -> Result<JoinHandle<Ended>, StartError> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        let lock = LockFile::acquire(&self.lock_path())?;
+        let outbox = self.clone();
+        Ok(runtime.spawn(async move {
+            let ended = outbox.supervise(transport, &shutdown).await;
+            drop(lock);
+            ended
+        }))
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        let mut name = self.store.path().as_os_str().to_owned();
+        name.push(".settling");
+        PathBuf::from(name)
+    }
+
+    /// Runs the loop, and again where it ended otherwise than it should: nobody may have to notice and restart it.
+    async fn supervise(&self, mut transport: Arc<dyn Transport>, shutdown: &CancellationToken) -> Ended {
+        loop {
+            let run = settler::run(self, &mut transport, shutdown);
+            match std::panic::AssertUnwindSafe(run).catch_unwind().await {
+                Ok(Stop::Ended(ended)) => return ended,
+                Ok(Stop::File(error)) => tracing::error!(%error, "the queue could not be taken over, trying again"),
+                Err(_) => tracing::error!("the settling loop panicked, starting it again"),
+            }
+            let pause = self.settings.backoff.base.unsigned_abs();
+            tokio::select! {
+                () = self.clock.sleep(pause) => {}
+                () = shutdown.cancelled() => return Ended::Stopped,
+            }
+        }
+    }
+
+    /// Says that an operation was saved. Call it after the commit; a call that is forgotten costs some seconds, no more.
+    pub fn wake(&self) {
+        self.signals.set(&self.signals.new_operation);
+    }
+
+    /// Tries everything at once, and looks up what needs attention. What the bank asked to wait for is still waited for.
+    pub fn check_now(&self) {
+        self.signals.set(&self.signals.check_now);
+    }
+
+    /// Says that the network changed: a reason to try now.
+    pub fn network_changed(&self) {
+        self.signals.set(&self.signals.network_changed);
+    }
+
+    /// Goes on with another address or another secret. The bank is asked who it is before anything is sent; what was first
+    /// sent to another bank waits for that one.
+    pub fn change_bank(&self, transport: Arc<dyn Transport>) {
+        *self.signals.bank.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport);
+        self.signals.notify.notify_one();
+    }
+
+    /// What happens from now on. A listener that is too slow is told that it missed some, and reads the file again.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+}

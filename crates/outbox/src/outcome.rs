@@ -1,0 +1,178 @@
+//! What a reading does to its operation. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::answer::Reading;
+use crate::backoff::Random;
+use crate::settings::Settings;
+use crate::state::{Ask, State};
+use crate::step::Row;
+
+/// How an operation's row becomes after a call, with the line for its log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its new state.
+    pub state: State,
+    /// What is asked next.
+    pub ask: Ask,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Panics in its handling, ever.
+    pub panics: u32,
+    /// When it is tried or looked up next; none where it is final.
+    pub due_at: Option<Timestamp>,
+    /// Nothing is sent before it.
+    pub not_before: Option<Timestamp>,
+    /// Why it needs attention. None keeps the reason of an operation that already does.
+    pub reason: Option<String>,
+    /// How the answer was read, where it isn't final.
+    pub last_answer: Option<&'static str>,
+    /// The bank's object.
+    pub result: Option<String>,
+    /// The event for the log.
+    pub event: &'static str,
+    /// The reading for the log.
+    pub reading: Option<&'static str>,
+    /// More for the log.
+    pub detail: String,
+    /// The bank gave a valid answer.
+    pub contact: bool,
+}
+
+/// The row as it stays when a call changed nothing about it.
+fn unchanged(row: &Row, ask: Ask, state: State, now: Timestamp) -> Change {
+    Change {
+        state,
+        ask,
+        failures: row.failures,
+        panics: row.panics,
+        due_at: Some(now),
+        not_before: None,
+        reason: None,
+        last_answer: None,
+        result: None,
+        event: "answer",
+        reading: None,
+        detail: String::new(),
+        contact: false,
+    }
+}
+
+/// What an operation is after a call that brought no end: never more certain than before.
+fn still_open(row: &Row, ask: Ask, connected: bool) -> State {
+    match row.state {
+        // A look changes nothing.
+        state if !ask.sends() => state,
+        State::Saved if !connected => State::Saved,
+        _ => State::Unknown,
+    }
+}
+
+fn after(now: Timestamp, delay: SignedDuration) -> Timestamp {
+    now.saturating_add(delay).unwrap_or(now)
+}
+
+/// The bank's `Retry-After`, as far as it is believed, with jitter.
+pub(crate) fn hold(retry_after: SignedDuration, settings: &Settings, random: &mut Random) -> SignedDuration {
+    retry_after.clamp(settings.retry_after_min, settings.retry_after_max) + random.up_to(settings.retry_after_jitter)
+}
+
+fn attention(row: &Row, settings: &Settings, reason: String, now: Timestamp) -> Change {
+    Change {
+        reason: Some(reason),
+        due_at: Some(after(now, settings.attention_every)),
+        ..unchanged(row, Ask::LookUp, State::NeedsAttention, now)
+    }
+}
+
+/// What a reading makes of the row that `ask` was asked for. `permanent` tells whether the bank's claims on keys are.
+pub(crate) fn settle(
+    row: &Row,
+    ask: Ask,
+    reading: &Reading,
+    permanent: bool,
+    settings: &Settings,
+    now: Timestamp,
+    random: &mut Random,
+) -> Change {
+    let open = still_open(row, ask, !matches!(reading, Reading::NoConnection(_)));
+    let asks_next = if open == State::NeedsAttention || ask == Ask::LookUp { Ask::LookUp } else { Ask::Send };
+    let same = || unchanged(row, asks_next, open, now);
+    let mut failed = || {
+        let failures = row.failures.saturating_add(1);
+        Change { failures, due_at: Some(after(now, settings.backoff.delay(failures, random))), ..same() }
+    };
+    let change = match reading {
+        Reading::Final { outcome, result } => {
+            Change { state: State::from(*outcome), result: Some(result.clone()), failures: 0, due_at: None, ..same() }
+        }
+        Reading::Cancelled => Change { state: State::Cancelled, failures: 0, due_at: None, ..same() },
+        Reading::BankAttention(detail) => attention(row, settings, format!("bank: {detail}"), now),
+        Reading::Refused { problem, detail } => attention(row, settings, format!("{problem}: {detail}"), now),
+        Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
+        Reading::Expired => Change { ask: Ask::LookUp, ..same() },
+        Reading::UnknownKey if row.state == State::NeedsAttention => {
+            Change { due_at: Some(after(now, settings.attention_every)), ..same() }
+        }
+        // The bank never saw it, and will never forget one that it saw: the same key is safe.
+        Reading::UnknownKey if permanent => Change { ask: Ask::Resend, ..same() },
+        Reading::UnknownKey => {
+            let reason = "the bank doesn't know this payment any more, and may have forgotten it".to_owned();
+            attention(row, settings, reason, now)
+        }
+        // The pause is the queue's; the operation did nothing wrong.
+        Reading::NotAllowed(_) => same(),
+        Reading::Busy { .. }
+        | Reading::Trouble(_)
+        | Reading::Foreign(_)
+        | Reading::NoConnection(_)
+        | Reading::NoAnswer { .. } => failed(),
+    };
+    let no_answer = matches!(reading, Reading::NoConnection(_) | Reading::NoAnswer { .. });
+    Change {
+        last_answer: (!change.state.is_final()).then(|| reading.name()),
+        event: if no_answer { "no-answer" } else { "answer" },
+        reading: Some(reading.name()),
+        detail: reading.detail(),
+        contact: !reading.is_transport(),
+        ..change
+    }
+}
+
+/// The bank is at it: it is asked again soon, and patiently.
+fn in_progress(
+    row: &Row,
+    ask: Ask,
+    retry_after: Option<SignedDuration>,
+    settings: &Settings,
+    now: Timestamp,
+    random: &mut Random,
+) -> Change {
+    if row.state == State::NeedsAttention {
+        let due_at = Some(after(now, settings.attention_every));
+        return Change { due_at, ..unchanged(row, Ask::LookUp, row.state, now) };
+    }
+    let until = after(now, hold(retry_after.unwrap_or(settings.retry_after_min), settings, random));
+    let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, Ask::LookUp) };
+    Change { due_at: Some(until), not_before: Some(until), ..unchanged(row, asks_next, state, now) }
+}
+
+/// What a panic in the handling of an operation makes of it: nobody knows whether it was sent.
+pub(crate) fn panicked(row: &Row, ask: Ask, settings: &Settings, now: Timestamp, random: &mut Random) -> Change {
+    let panics = row.panics.saturating_add(1);
+    let change = if panics >= settings.panics_max {
+        attention(row, settings, "it was set aside after repeated faults of this program".to_owned(), now)
+    } else {
+        let failures = row.failures.saturating_add(1);
+        let due_at = Some(after(now, settings.backoff.delay(failures, random)));
+        let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
+        Change { failures, due_at, ..unchanged(row, asks_next, still_open(row, ask, true), now) }
+    };
+    Change { panics, event: "panicked", last_answer: Some("fault"), ..change }
+}
+
+/// What a call that was cut short by the end of the program leaves behind.
+pub(crate) fn stopped(row: &Row, ask: Ask, connected: bool, now: Timestamp) -> Change {
+    let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
+    Change { event: "stopped", ..unchanged(row, asks_next, still_open(row, ask, connected), now) }
+}

@@ -1,0 +1,409 @@
+//! The driver's own writes and looks at the table of operations. Each write names the epoch and the state that it expects, and
+//! checks that it changed exactly one row.
+
+use std::panic::AssertUnwindSafe;
+
+use jiff::{SignedDuration, Timestamp};
+use protocol::{Key, Kind};
+use rusqlite::{Connection, Row as SqlRow, named_params, params};
+
+use crate::answer::{Expected, TRANSPORT_WORDS};
+use crate::attempts::{self, Entry};
+use crate::columns::{Ms, ms, stored, time};
+use crate::operations::{Operation, by_key};
+use crate::outcome::Change;
+use crate::settings::Settings;
+use crate::state::{Ask, State};
+use crate::step::{BankIdentity, MakeDue, Record, Row, Which};
+
+/// What the caller does with each change of an operation, in the same commit.
+pub(crate) type Hook<'a> = &'a dyn Fn(&Connection, &Operation) -> rusqlite::Result<()>;
+
+/// Why a write of the driver was not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RowError {
+    /// Another start of the loop, in this process or another, owns the queue now.
+    #[error("another owner has taken the queue over")]
+    Fenced,
+    /// The file, or the caller's hook.
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+impl RowError {
+    /// Whether the file can't take anything now, rather than this one change.
+    pub(crate) fn is_the_file(&self) -> bool {
+        use rusqlite::ErrorCode as Code;
+        match self {
+            RowError::Fenced => false,
+            RowError::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    Code::DiskFull
+                        | Code::SystemIoFailure
+                        | Code::ReadOnly
+                        | Code::OutOfMemory
+                        | Code::DatabaseBusy
+                        | Code::DatabaseLocked
+                        | Code::CannotOpen
+                        | Code::DatabaseCorrupt
+                        | Code::NotADatabase
+                        | Code::PermissionDenied
+                        | Code::FileLockingProtocolFailed
+                )
+            ),
+        }
+    }
+}
+
+/// Runs the hook so that neither its refusal nor its panic undoes the change that it belongs to.
+pub(crate) fn leniently(tx: &Connection, operation: &Operation, hook: Hook<'_>) -> rusqlite::Result<()> {
+    tx.execute_batch("SAVEPOINT hook")?;
+    match std::panic::catch_unwind(AssertUnwindSafe(|| hook(tx, operation))) {
+        Ok(Ok(())) => tx.execute_batch("RELEASE hook"),
+        Ok(Err(_)) | Err(_) => {
+            tracing::error!(operation = %operation.short_code, "the caller's own part of a change failed");
+            tx.execute_batch("ROLLBACK TO hook; RELEASE hook")
+        }
+    }
+}
+
+fn check_epoch(tx: &Connection, epoch: i64) -> Result<(), RowError> {
+    let found: i64 = tx.prepare_cached("SELECT epoch FROM outbox WHERE id = 1")?.query_row([], |row| row.get(0))?;
+    if found == epoch { Ok(()) } else { Err(RowError::Fenced) }
+}
+
+/// A new owner.
+pub(crate) struct Started {
+    pub(crate) epoch: i64,
+    pub(crate) hold_until: Option<Timestamp>,
+    pub(crate) resumed: Vec<Operation>,
+}
+
+/// Takes the queue over: a new epoch, what a dead owner left in flight is taken up at once, and everything is due.
+pub(crate) fn start(
+    tx: &Connection,
+    address: &str,
+    settings: &Settings,
+    now: Timestamp,
+    hook: Hook<'_>,
+) -> Result<Started, RowError> {
+    let (epoch, hold_until) = tx
+        .prepare_cached(
+            "UPDATE outbox SET epoch = epoch + 1, hold_until = CASE WHEN address IS ?1 THEN hold_until END, address = ?1, \
+                 reachable = NULL, paused = NULL, why = NULL, probe_at = NULL \
+             WHERE id = 1 RETURNING epoch, hold_until",
+        )?
+        .query_row([address], |row| Ok((row.get(0)?, time(row, "hold_until")?)))?;
+    let left: Vec<Key> = tx
+        .prepare_cached("SELECT key FROM operations WHERE state = 'sending' ORDER BY seq")?
+        .query_map([], |row| stored(row, "key"))?
+        .collect::<rusqlite::Result<_>>()?;
+    // In flight when its owner died, whatever it had been before, and perhaps sent.
+    tx.prepare_cached(
+        "UPDATE operations SET state = 'unknown', deaths = deaths + (due_at IS NULL), updated_at = ?1, due_at = ?1 \
+         WHERE state = 'sending'",
+    )?
+    .execute([ms(now)])?;
+    let furthest = now.saturating_add(settings.retry_after_max).unwrap_or(now);
+    tx.prepare_cached(
+        "UPDATE operations SET due_at = ?1, not_before = min(not_before, ?2) \
+         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention')",
+    )?
+    .execute([ms(now), ms(furthest)])?;
+    let mut resumed = Vec::with_capacity(left.len());
+    for key in left {
+        let operation = by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        attempts::append(tx, &Entry::new(&key, operation.attempts, now, "resumed"))?;
+        leniently(tx, &operation, hook)?;
+        resumed.push(operation);
+    }
+    Ok(Started { epoch, hold_until, resumed })
+}
+
+/// Rows of that bank that are due, oldest first, and when the next one is. A row whose call runs has no due time and is found
+/// too: where nobody knows of it any more, it is a stray to be taken up.
+pub(crate) fn look(
+    conn: &Connection,
+    bank: &BankIdentity,
+    limit: usize,
+    now: Timestamp,
+) -> rusqlite::Result<(Vec<Row>, Option<Timestamp>)> {
+    let rows: Vec<Row> = conn
+        .prepare_cached(LOOK)?
+        .query_map(
+            named_params! {
+                ":now": ms(now),
+                ":bank": bank.bank_id.as_bytes(),
+                ":merchant": bank.merchant,
+                ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
+            },
+            row_of,
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    if rows.len() >= limit {
+        return Ok((rows, None));
+    }
+    let next = conn
+        .prepare_cached(
+            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations \
+             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+               AND max(due_at, coalesce(not_before, 0)) > :now \
+               AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
+        )?
+        .query_row(
+            named_params! { ":now": ms(now), ":bank": bank.bank_id.as_bytes(), ":merchant": bank.merchant },
+            |row| row.get::<_, Option<Ms>>(0),
+        )?;
+    Ok((rows, next.map(|Ms(at)| at)))
+}
+
+const LOOK: &str = "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at FROM operations AS o \
+     WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+       AND (due_at IS NULL OR due_at <= :now) AND (not_before IS NULL OR not_before <= :now) \
+       AND body IS NOT NULL AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
+       AND (state = 'needs_attention' OR NOT EXISTS ( \
+           SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
+              AND older.state IN ('saved', 'sending', 'unknown'))) \
+     ORDER BY seq LIMIT :limit";
+
+fn row_of(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        key: stored(row, "key")?,
+        lane: row.get("lane")?,
+        state: stored(row, "state")?,
+        ask: stored(row, "ask")?,
+        failures: row.get("failures")?,
+        panics: row.get("panics")?,
+        deaths: row.get("deaths")?,
+        first_sent_at: time(row, "first_sent_at")?,
+    })
+}
+
+/// What a call sends, and what its answer must repeat.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) operation: Operation,
+    pub(crate) expected: Expected,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+/// Makes durable that a call is about to be made; a request is counted here, before its first byte. None where the row is
+/// not as it was found.
+pub(crate) fn begin(
+    tx: &Connection,
+    row: &Row,
+    ask: Ask,
+    bank: &BankIdentity,
+    epoch: i64,
+    now: Timestamp,
+    hook: Hook<'_>,
+) -> Result<Option<Prepared>, RowError> {
+    check_epoch(tx, epoch)?;
+    let changed = tx
+        .prepare_cached(
+            "UPDATE operations SET state = CASE WHEN :sends THEN 'sending' ELSE state END, attempts = attempts + :sends, \
+                 epoch = :epoch, due_at = NULL, not_before = NULL, updated_at = :now, \
+                 first_sent_at = CASE WHEN :sends THEN coalesce(first_sent_at, :now) ELSE first_sent_at END, \
+                 bank_id = coalesce(bank_id, :bank), merchant = coalesce(merchant, :merchant) \
+             WHERE key = :key AND state = :state AND (due_at IS NULL OR due_at <= :now) \
+               AND (not_before IS NULL OR not_before <= :now) \
+               AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
+        )?
+        .execute(named_params! {
+            ":sends": ask.sends(),
+            ":epoch": epoch,
+            ":now": ms(now),
+            ":bank": bank.bank_id.as_bytes(),
+            ":merchant": bank.merchant,
+            ":key": row.key.as_bytes(),
+            ":state": row.state.as_str(),
+        })?;
+    if changed != 1 {
+        return Ok(None);
+    }
+    let prepared = prepare(tx, &row.key, ask)?;
+    let sent = format!("{} {}", prepared.method, prepared.path);
+    let event = if ask.sends() { "sent" } else { "asked" };
+    let entry = Entry::new(&row.key, prepared.operation.attempts, now, event);
+    attempts::append(tx, &Entry { sent: Some(&sent), ..entry })?;
+    hook(tx, &prepared.operation)?;
+    Ok(Some(prepared))
+}
+
+fn prepare(tx: &Connection, key: &Key, ask: Ask) -> rusqlite::Result<Prepared> {
+    let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let (method, path, body, payment_id) = tx
+        .prepare_cached("SELECT method, path, body FROM operations WHERE key = ?1")?
+        .query_row([key.as_bytes()], |row| {
+            let body: Option<Vec<u8>> = row.get("body")?;
+            let payment_id = body.as_deref().and_then(payment_of);
+            Ok((row.get("method")?, row.get("path")?, body, payment_id))
+        })?;
+    let expected = Expected {
+        key: *key,
+        kind: operation.kind,
+        amount: operation.amount,
+        currency: operation.currency,
+        payment_id: payment_id.filter(|_| operation.kind == Kind::Refund),
+    };
+    Ok(if ask.sends() {
+        Prepared { operation, expected, method, path, body }
+    } else {
+        Prepared { operation, expected, method: "GET".to_owned(), path: protocol::operation_path(key), body: None }
+    })
+}
+
+/// The payment that a refund's bytes name.
+fn payment_of(body: &[u8]) -> Option<String> {
+    protocol::RefundRequest::decode(body).ok().map(|refund| refund.payment_id)
+}
+
+/// What became of a save.
+pub(crate) enum Saved {
+    /// Done, now or by an earlier try whose outcome was not known.
+    Done(Box<Operation>),
+    /// The operation is final already, with another result. Nothing was changed; the log has it.
+    Late(Box<Operation>),
+}
+
+/// Makes the outcome of a call durable, with its line in the log.
+#[expect(clippy::too_many_arguments, reason = "each is one part of what the row must be and becomes")]
+pub(crate) fn save(
+    tx: &Connection,
+    key: &Key,
+    expected: State,
+    begun: bool,
+    change: &Change,
+    status: Option<u16>,
+    epoch: i64,
+    now: Timestamp,
+    hook: Hook<'_>,
+) -> Result<Saved, RowError> {
+    check_epoch(tx, epoch)?;
+    let changed = tx
+        .prepare_cached(
+            "UPDATE operations SET state = :state, ask = :ask, failures = :failures, panics = :panics, deaths = 0, \
+                 due_at = :due, not_before = :not_before, last_answer = :last, result = :result, updated_at = :now, \
+                 reason = CASE WHEN :state = 'needs_attention' THEN coalesce(:reason, reason) END, \
+                 settled_at = CASE WHEN :final THEN :now END \
+             WHERE key = :key AND state = :expected \
+               AND CASE WHEN :begun THEN due_at IS NULL AND epoch = :epoch ELSE TRUE END",
+        )?
+        .execute(named_params! {
+            ":state": change.state.as_str(),
+            ":ask": change.ask.as_str(),
+            ":failures": change.failures,
+            ":panics": change.panics,
+            ":due": change.due_at.map(ms),
+            ":not_before": change.not_before.map(ms),
+            ":reason": change.reason,
+            ":last": change.last_answer,
+            ":result": change.result,
+            ":now": ms(now),
+            ":final": change.state.is_final(),
+            ":key": key.as_bytes(),
+            ":expected": expected.as_str(),
+            ":begun": begun,
+            ":epoch": epoch,
+        })?;
+    let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let mut entry = Entry {
+        answer: status,
+        reading: change.reading,
+        detail: &change.detail,
+        ..Entry::new(key, operation.attempts, now, change.event)
+    };
+    if changed == 0 {
+        if change.state.is_final() && operation.state.is_final() && operation.state != change.state {
+            entry.event = "late-answer";
+            attempts::append(tx, &entry)?;
+            return Ok(Saved::Late(Box::new(operation)));
+        }
+        return Ok(Saved::Done(Box::new(operation)));
+    }
+    attempts::append(tx, &entry)?;
+    if change.contact {
+        tx.prepare_cached("UPDATE outbox SET last_contact_at = ?1 WHERE id = 1")?.execute([ms(now)])?;
+    }
+    hook(tx, &operation)?;
+    Ok(Saved::Done(Box::new(operation)))
+}
+
+/// Makes rows due at once, and moves `not_before` along with a clock that jumped.
+pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Timestamp) -> Result<(), RowError> {
+    check_epoch(tx, epoch)?;
+    if make_due.shift != SignedDuration::ZERO {
+        let by_ms = i64::try_from(make_due.shift.as_millis()).unwrap_or(0);
+        tx.prepare_cached(
+            "UPDATE operations SET not_before = not_before + ?1 \
+             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND not_before IS NOT NULL",
+        )?
+        .execute([by_ms])?;
+    }
+    match make_due.which {
+        Which::All => tx
+            .prepare_cached(
+                "UPDATE operations SET due_at = ?1 \
+                 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND due_at > ?1",
+            )?
+            .execute([ms(now)])?,
+        Which::Transport => {
+            let [a, b, c, d, e, f] = TRANSPORT_WORDS;
+            tx.prepare_cached(
+                "UPDATE operations SET due_at = ?1 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![ms(now), a, b, c, d, e, f])?
+        }
+    };
+    Ok(())
+}
+
+/// The reason on the rows of another bank.
+const OTHER_BANK: &str = "other-bank";
+
+/// Keeps what is known of the bank.
+pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(), RowError> {
+    check_epoch(tx, epoch)?;
+    tx.prepare_cached(
+        "UPDATE outbox SET bank_id = coalesce(:bank, bank_id), merchant = coalesce(:merchant, merchant), \
+             hold_until = :hold, paused = :paused, reachable = :reachable, why = :why, probe_at = :probe, \
+             last_contact_at = nullif(max(coalesce(last_contact_at, 0), coalesce(:policy, 0)), 0) \
+         WHERE id = 1",
+    )?
+    .execute(named_params! {
+        ":bank": record.bank.as_ref().map(|bank| bank.bank_id.as_bytes()),
+        ":merchant": record.bank.as_ref().map(|bank| &bank.merchant),
+        ":hold": record.hold_until.map(ms),
+        ":paused": record.paused,
+        ":reachable": record.reachable,
+        ":why": record.why,
+        ":probe": record.probe_at.map(ms),
+        ":policy": record.policy_at.map(ms),
+    })?;
+    if let Some(bank) = &record.bank {
+        mark_other_bank(tx, bank)?;
+    }
+    Ok(())
+}
+
+/// Rows that were first sent to another bank wait, and say why.
+fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE operations SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN ?3 END \
+         WHERE state IN ('saved', 'sending', 'unknown') AND bank_id IS NOT NULL \
+           AND (reason IS ?3) IS NOT ((bank_id, merchant) IS NOT (?1, ?2))",
+    )?
+    .execute(params![bank.bank_id.as_bytes(), bank.merchant, OTHER_BANK])
+    .map(|_| ())
+}
+
+/// Another secret or address: whose Retry-After the file keeps from now on.
+pub(crate) fn change_address(tx: &Connection, address: &str, epoch: i64) -> Result<(), RowError> {
+    check_epoch(tx, epoch)?;
+    tx.prepare_cached("UPDATE outbox SET address = ?1 WHERE id = 1")?.execute([address])?;
+    Ok(())
+}

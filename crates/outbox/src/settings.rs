@@ -1,0 +1,53 @@
+//! The figures of the outbox, in one place.
+
+use jiff::SignedDuration;
+
+use crate::backoff::Backoff;
+
+/// How patient and how quick the outbox is. The default is what a till uses; tests are less patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// After a failure, of an operation and of the bank alike: 0.5 s, doubling, up to 30 s.
+    pub backoff: Backoff,
+    /// Operations that a call runs for at once: 4.
+    pub in_flight_max: usize,
+    /// The shortest `Retry-After` that is believed, so that a bank that says 0 is not stormed: 1 s.
+    pub retry_after_min: SignedDuration,
+    /// The longest `Retry-After` that is believed: 15 min.
+    pub retry_after_max: SignedDuration,
+    /// Drawn on top of each `Retry-After`, so that tills don't come together: up to 1 s.
+    pub retry_after_jitter: SignedDuration,
+    /// How often what needs attention is looked up: every 15 min.
+    pub attention_every: SignedDuration,
+    /// After how many panics in its handling an operation is set aside: 3.
+    pub panics_max: u32,
+    /// After how many deaths of the process in a row an operation is tried alone: 2.
+    pub deaths_alone: u32,
+    /// Operations in the first second after an outage; it doubles with each second: 20.
+    pub drain_per_s: u32,
+    /// The longest sleep, after which clocks are compared and the file is looked at again: 5 s.
+    pub slice: SignedDuration,
+    /// How far wall and monotonic clock may part between two looks before it counts as a jump or a suspend: 2 s.
+    pub drift_max: SignedDuration,
+    /// How long one call, or one write to the file, may take before it counts as not answered: 15 s.
+    pub deadline: SignedDuration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            backoff: Backoff { base: SignedDuration::from_millis(500), cap: SignedDuration::from_secs(30) },
+            in_flight_max: 4,
+            retry_after_min: SignedDuration::from_secs(1),
+            retry_after_max: SignedDuration::from_mins(15),
+            retry_after_jitter: SignedDuration::from_secs(1),
+            attention_every: SignedDuration::from_mins(15),
+            panics_max: 3,
+            deaths_alone: 2,
+            drain_per_s: 20,
+            slice: SignedDuration::from_secs(5),
+            drift_max: SignedDuration::from_secs(2),
+            deadline: SignedDuration::from_secs(15),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The way to the bank: one request, one answer, nothing done behind the outbox's back.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use protocol::{IDEMPOTENCY_KEY, Key};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, Response, Url};
+
+use crate::answer::{Answer, CallError};
+
+/// Longest time to a connection.
+const CONNECT: Duration = Duration::from_secs(2);
+/// Longest time from the start of a call to the last byte of its answer.
+const WHOLE: Duration = Duration::from_secs(10);
+/// The longest answer that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 65_536;
+
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a text as a secret.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Secret(text.into())
+    }
+
+    /// The text itself, for the header that it goes in.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Where the bank is, and our secret there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bank {
+    /// Its address: `https://…`, or `http://` on this machine.
+    pub url: String,
+    /// What names the merchant.
+    pub token: Secret,
+}
+
+/// Why a bank can't be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum BankError {
+    /// The address is none.
+    #[error("the bank's address is no http or https address")]
+    Address,
+    /// Money would go over the network in the clear.
+    #[error("the bank's address must begin with https:// unless it is on this machine")]
+    NotEncrypted,
+    /// The secret has characters that no header can hold.
+    #[error("the bank's secret has characters that can't be sent")]
+    Token,
+    /// The client could not be made.
+    #[error("no HTTP client: {0}")]
+    Client(reqwest::Error),
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// `GET` or `POST`.
+    pub method: String,
+    /// Path below the bank's address.
+    pub path: String,
+    /// The key for the header; none for a question that changes nothing.
+    pub key: Option<Key>,
+    /// The body, byte for byte.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What carries calls to the bank. It must never send a call twice, follow a redirect, or say that no connection was made
+/// where a byte may have left.
+pub trait Transport: Send + Sync + 'static {
+    /// The bank's address, without a secret.
+    fn address(&self) -> &str;
+
+    /// Makes one call.
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Answer, CallError>>;
+}
+
+/// The real one.
+#[derive(Clone, Debug)]
+pub struct HttpTransport {
+    client: Client,
+    url: Url,
+    authorization: HeaderValue,
+}
+
+impl HttpTransport {
+    /// Makes a client for that bank.
+    ///
+    /// # Errors
+    /// The address or the secret can't be used: see [`BankError`].
+    pub fn new(bank: &Bank) -> Result<Self, BankError> {
+        let mut url = Url::parse(&bank.url).map_err(|_| BankError::Address)?;
+        let plain = !url.has_host() || !url.username().is_empty() || url.password().is_some();
+        if plain || url.query().is_some() || url.fragment().is_some() {
+            return Err(BankError::Address);
+        }
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(WHOLE)
+            .redirect(reqwest::redirect::Policy::none())
+            // A system proxy must not see a bank on this machine, and resends are ours alone to make and to count.
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .pool_max_idle_per_host(0)
+            .referer(false)
+            .user_agent(concat!("kassa-outbox/", env!("CARGO_PKG_VERSION")));
+        builder = match url.scheme() {
+            "https" => builder.https_only(true),
+            // No certificates are looked for where none are used: a bare machine may have none.
+            "http" if is_loopback(&url) => builder.tls_certs_only([]),
+            "http" => return Err(BankError::NotEncrypted),
+            _ => return Err(BankError::Address),
+        };
+        let mut authorization =
+            HeaderValue::from_str(&format!("Bearer {}", bank.token.expose())).map_err(|_| BankError::Token)?;
+        authorization.set_sensitive(true);
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(HttpTransport { client: builder.build().map_err(BankError::Client)?, url, authorization })
+    }
+
+    async fn exchange(self, call: Call) -> Result<Answer, CallError> {
+        let unsendable = |what: &str| CallError::NoConnection(format!("{what} can't be sent"));
+        let method = Method::from_bytes(call.method.as_bytes()).map_err(|_| unsendable("the method"))?;
+        let mut url = self.url;
+        url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), call.path));
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, self.authorization);
+        if let Some(key) = call.key {
+            let key = HeaderValue::from_str(&key.to_string()).map_err(|_| unsendable("the key"))?;
+            headers.insert(HeaderName::from_static(IDEMPOTENCY_KEY), key);
+        }
+        let mut request = self.client.request(method, url);
+        if let Some(body) = call.body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            request = request.body(body);
+        }
+        let response = request.headers(headers).send().await.map_err(not_answered)?;
+        read(response).await
+    }
+}
+
+impl Transport for HttpTransport {
+    fn address(&self) -> &str {
+        self.url.as_str()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Answer, CallError>> {
+        Box::pin(self.clone().exchange(call))
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Only a failed connection proves that nothing left.
+fn not_answered(error: reqwest::Error) -> CallError {
+    let no_connection = error.is_connect() || error.is_builder();
+    let how = if error.is_timeout() { "time-out" } else { "reset" };
+    let detail = chain(&error.without_url());
+    if no_connection { CallError::NoConnection(detail) } else { CallError::NoAnswer { how, detail } }
+}
+
+async fn read(mut response: Response) -> Result<Answer, CallError> {
+    let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let mut answer = Answer {
+        status: response.status().as_u16(),
+        content_type: text(CONTENT_TYPE.as_str()),
+        retry_after: text(RETRY_AFTER.as_str()),
+        key: text(IDEMPOTENCY_KEY),
+        body: Vec::new(),
+    };
+    while let Some(chunk) = response.chunk().await.map_err(torn)? {
+        if answer.body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            let detail = format!("status {}, more than {ANSWER_BYTES_MAX} bytes", answer.status);
+            return Err(CallError::NoAnswer { how: "too-large", detail });
+        }
+        answer.body.extend_from_slice(&chunk);
+    }
+    Ok(answer)
+}
+
+fn torn(error: reqwest::Error) -> CallError {
+    let how = if error.is_timeout() { "time-out" } else { "torn" };
+    CallError::NoAnswer { how, detail: chain(&error.without_url()) }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}
