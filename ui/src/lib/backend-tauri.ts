@@ -1,52 +1,56 @@
-import { invoke } from '@tauri-apps/api/core';
-import { listen } from '@tauri-apps/api/event';
-
 import { asCommandError, type Backend, type TillEvents } from './backend';
-import type { CardPayment, CashPayment, ArticleQuery, Operation, OperationQuery, Summary } from './types';
+import { commands, events } from './ipc.gen';
+import type { CommandError } from './types';
 
-async function call<T>(command: string, args?: Record<string, unknown>): Promise<T> {
+type Answer<T> = { status: 'ok'; data: T } | { status: 'error'; error: CommandError };
+
+/** The data of an answer; whatever else comes is thrown as a `CommandError`. */
+async function data<T>(asked: Promise<Answer<T>>): Promise<T> {
+  let answer: Answer<T>;
   try {
-    return await invoke<T>(command, args);
+    answer = await asked;
   } catch (thrown) {
     throw asCommandError(thrown);
   }
+  if (answer.status === 'error') throw asCommandError(answer.error);
+  return answer.data;
 }
 
 /** The till behind the desktop shell's commands. */
 export const tauriBackend: Backend = {
-  appInfo: () => call('app_info'),
-  categories: () => call('categories'),
-  articles: (query: ArticleQuery) => call('articles', { query }),
+  appInfo: () => data(commands.appInfo()),
+  categories: () => data(commands.categories()),
+  articles: (query) => data(commands.articles(query)),
 
-  openSale: () => call('open_sale'),
-  addArticle: (sku: string, quantity: string | null) => call('add_article', { sku, quantity }),
-  setQuantity: (lineId: string, quantity: string) => call('set_quantity', { lineId, quantity }),
-  removeLine: (lineId: string) => call('remove_line', { lineId }),
-  clearSale: () => call('clear_sale'),
-  newSale: () => call('new_sale'),
+  openSale: () => data(commands.openSale()),
+  addArticle: (sku, quantity) => data(commands.addArticle(sku, quantity)),
+  setQuantity: (lineId, quantity) => data(commands.setQuantity(lineId, quantity)),
+  removeLine: (lineId) => data(commands.removeLine(lineId)),
+  clearSale: () => data(commands.clearSale()),
+  newSale: () => data(commands.newSale()),
 
-  beginTender: (saleId: string) => call('begin_tender', { saleId }),
-  payCard: (payment: CardPayment) => call('pay_card', { payment }),
-  payCash: (payment: CashPayment) => call('pay_cash', { payment }),
-  backToCart: (saleId: string) => call('back_to_cart', { saleId }),
-  holdSale: (saleId: string) => call('hold_sale', { saleId }),
-  heldSales: () => call('held_sales'),
-  resumeSale: (saleId: string) => call('resume_sale', { saleId }),
-  receipt: (saleId: string) => call('receipt', { saleId }),
+  beginTender: (saleId) => data(commands.beginTender(saleId)),
+  payCard: (payment) => data(commands.payCard(payment)),
+  payCash: (payment) => data(commands.payCash(payment)),
+  backToCart: (saleId) => data(commands.backToCart(saleId)),
+  holdSale: (saleId) => data(commands.holdSale(saleId)),
+  heldSales: () => data(commands.heldSales()),
+  resumeSale: (saleId) => data(commands.resumeSale(saleId)),
+  receipt: (saleId) => data(commands.receipt(saleId)),
 
-  operation: (key: string) => call('operation', { key }),
-  operations: (query: OperationQuery) => call('operations', { query }),
-  timeline: (key: string) => call('timeline', { key }),
-  retryNow: async (key: string | null) => {
-    await call<null>('retry_now', { key });
+  operation: (key) => data(commands.operation(key)),
+  operations: (query) => data(commands.operations(query)),
+  timeline: (key) => data(commands.timeline(key)),
+  retryNow: async (key) => {
+    await data(commands.retryNow(key));
   },
-  summary: () => call('summary'),
+  summary: () => data(commands.summary()),
 
   async listen(handlers: TillEvents) {
     const stops = await Promise.all([
-      listen<Operation>('operation-changed', (event) => handlers.operationChanged(event.payload)),
-      listen<Summary>('summary-changed', (event) => handlers.summaryChanged(event.payload)),
-      listen<{ saleId: string }>('sale-changed', (event) => handlers.saleChanged(event.payload)),
+      events.operationChanged.listen(({ payload }) => handlers.operationChanged(payload)),
+      events.summaryChanged.listen(({ payload }) => handlers.summaryChanged(payload)),
+      events.saleChanged.listen(({ payload }) => handlers.saleChanged(payload)),
     ]);
     return () => stops.forEach((stop) => stop());
   },
