@@ -2,7 +2,7 @@
 
 mod args;
 mod output;
-
+mod sync;
 
 use anyhow::Context as _;
 use args::{Cli, Command};
@@ -80,7 +80,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             let charge = charge(pay)?;
             runtime.block_on(save(&open(&data_dir)?, charge, times))
         }
-        Command::Sync(_) => Err(Failure::Usage(String::new())),
+        Command::Sync(sync) => {
+            let bank = sync::bank(cli.bank_url, cli.bank_token)?;
+            runtime.block_on(sync::sync(open(&data_dir)?, bank, &sync))
+        }
         Command::Operations(list) => {
             let till = Till::open_read_only(&data_dir)?;
             runtime.block_on(operations(&till, list.state, list.json))
@@ -140,7 +143,8 @@ fn intent_id(name: &str) -> Uuid {
 
 /// Saves the charge, `times` over with an intent of its own each, and prints each in the order of saving.
 async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failure> {
-    let mut intents = iter::once(charge.intent_id).chain(iter::repeat_with(Uuid::now_v7)).take(times as usize).peekable();
+    let mut intents =
+        iter::once(charge.intent_id).chain(iter::repeat_with(Uuid::now_v7)).take(times as usize).peekable();
     let mut out = Out::new();
     while intents.peek().is_some() {
         let together: Vec<_> = intents

@@ -67,7 +67,7 @@ pub struct Operation {
 }
 
 /// Which operations are asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OperationQuery {
     /// Only those in this state.
     pub state: Option<State>,

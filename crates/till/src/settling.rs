@@ -1,47 +1,100 @@
-//! The queue at work: what settles the operations against the bank, and what the till makes of its events.
+//! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
-use crate::{Till, TillError, operations};
-use outbox::{Bank, HttpTransport};
+use crate::{Event, Operation, OperationQuery, Till, TillError, audit::BANK, audit::Signature, operations, pay, queue};
+use jiff::Timestamp;
+use outbox::{Bank, Ended, HttpTransport, OnChange, Outbox};
 use protocol::Key;
-use tokio::task::JoinHandle;
+use rusqlite::{Connection, ffi};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use store::Store;
+use tokio::{
+    sync::broadcast::{Receiver, error::RecvError, error::TryRecvError},
+    task::{JoinError, JoinHandle},
+};
 use tokio_util::sync::CancellationToken;
 
-/// The running queue. Dropping it changes nothing; cancel the token that it was started with to end it.
+/// The outbox of a till, and whether it is at work.
+pub(crate) struct Queue {
+    pub(crate) outbox: Outbox,
+    is_running: AtomicBool,
+}
+
+impl Queue {
+    pub(crate) fn new(store: Store) -> Self {
+        let hook: OnChange = Arc::new(|tx, operation| written(tx, operation));
+        Self { outbox: Outbox::new(store).on_change(hook), is_running: AtomicBool::new(false) }
+    }
+}
+
+/// Puts what the bank said into the tender, in the commit that stores it.
+fn written(tx: &Connection, operation: &outbox::Operation) -> rusqlite::Result<()> {
+    let signature = Signature { who: BANK.to_owned(), at: operation.updated_at };
+    pay::settled(tx, &signature, operation).map_err(|error| match error {
+        // The outbox tries again where the file is at fault, and sets the operation aside where the change is.
+        TillError::Storage(why) => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), Some(why)),
+        fault => {
+            tracing::error!(operation = %operation.short_code, error = %fault, "the bank's word does not fit the sale");
+            rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CONSTRAINT), Some(fault.to_string()))
+        }
+    })
+}
+
+/// The running queue. Dropping it changes nothing: cancel the token that it was started with to end it.
 #[derive(Debug)]
 pub struct Settling {
-    task: JoinHandle<()>,
+    /// None where there is no bank, and so nothing runs.
+    task: Option<JoinHandle<Result<Ended, JoinError>>>,
 }
 
 impl Settling {
-    /// Waits until the queue has ended after its token was cancelled: what was in flight is then `unknown` in the file.
+    /// Waits until the queue has ended, after its token was cancelled: what was in flight is then `unknown` in the file, and
+    /// every event of it has been told.
     ///
     /// # Errors
-    /// [`TillError::Internal`] where it ended by a fault.
-    pub async fn stopped(self) -> Result<(), TillError> {
-        self.task.await.map_err(|error| TillError::Internal(error.to_string()))
+    /// [`TillError::InUse`] where another process took the file over, [`TillError::Internal`] where it ended by a fault.
+    pub async fn stopped(&mut self) -> Result<(), TillError> {
+        let Some(task) = &mut self.task else { return Ok(()) };
+        let ended = task.await;
+        self.task = None;
+        match ended {
+            Ok(Ok(Ended::Stopped)) => Ok(()),
+            Ok(Ok(Ended::TakenOver)) => Err(TillError::InUse(
+                "another process has taken the payments over: nothing is sent from here".to_owned(),
+            )),
+            Ok(Err(error)) | Err(error) => Err(TillError::Internal(format!("the payments' task ended: {error}"))),
+        }
+    }
+
+    /// Whether there is a bank to settle with.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.task.is_some()
     }
 }
 
 impl Till {
     /// Starts to settle what is open with this bank, until `shutdown` is cancelled. With no bank nothing is sent: payments
-    /// are saved and wait. Must be called inside a tokio runtime.
+    /// are saved and wait. Must be called inside a tokio runtime. The start is a Check now.
     ///
     /// # Errors
-    /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::Internal`] where it runs already.
+    /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::InUse`] where it runs already,
+    /// here or in another process.
     pub fn start_settling(&self, bank: Option<Bank>, shutdown: CancellationToken) -> Result<Settling, TillError> {
-        let transport = bank
-            .map(|bank| HttpTransport::new(&bank))
-            .transpose()
-            .map_err(|error| TillError::NoBank(error.to_string()))?;
-        let task = tokio::spawn(async move {
-            drop(transport);
-            shutdown.cancelled().await;
-        });
-        Ok(Settling { task })
+        let Some(bank) = bank else { return Ok(Settling { task: None }) };
+        let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        let queue = &self.inner.queue;
+        let events = queue.outbox.subscribe();
+        let settler =
+            queue.outbox.start(Arc::new(transport), shutdown).map_err(|error| TillError::InUse(error.to_string()))?;
+        queue.is_running.store(true, Ordering::Release);
+        Ok(Settling { task: Some(tokio::spawn(tell_on(self.clone(), events, settler))) })
     }
 
-    /// Asks the bank at once for what waits, by the button: all of it, because the bank is reached for all or for none. What
-    /// waits for the bank's `Retry-After` still waits.
+    /// Asks the bank at once for what waits, by the button: for all of it, because the bank is reached for all or for none.
+    /// What waits for the bank's `Retry-After` still waits.
     ///
     /// # Errors
     /// [`TillError::NotFound`] where the key has no operation, [`TillError::NoBank`] where nothing is sent at all.
@@ -49,6 +102,110 @@ impl Till {
         if let Some(key) = key {
             self.read(move |conn| operations::by_key(conn, key)).await?;
         }
-        Err(TillError::NoBank("no bank is named: payments are saved and wait".to_owned()))
+        if !self.inner.queue.is_running.load(Ordering::Acquire) {
+            return Err(TillError::NoBank("no bank is named: payments are saved and wait".to_owned()));
+        }
+        self.inner.queue.outbox.check_now();
+        Ok(())
+    }
+
+    /// Goes on with another address or secret of the bank, at once.
+    ///
+    /// # Errors
+    /// [`TillError::NoBank`] where they can't be used, or nothing runs that could take them.
+    pub fn change_bank(&self, bank: &Bank) -> Result<(), TillError> {
+        if !self.inner.queue.is_running.load(Ordering::Acquire) {
+            return Err(TillError::NoBank("payments are not being settled".to_owned()));
+        }
+        let transport = HttpTransport::new(bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        self.inner.queue.outbox.change_bank(Arc::new(transport));
+        Ok(())
+    }
+}
+
+/// Tells the outbox's events on until it has ended, and then what is left of them.
+async fn tell_on(
+    till: Till,
+    mut events: Receiver<outbox::Event>,
+    mut settler: JoinHandle<Ended>,
+) -> Result<Ended, JoinError> {
+    let mut teller = Teller { till, up_to: Timestamp::now() };
+    let ended = loop {
+        tokio::select! {
+            biased;
+            event = events.recv() => match event {
+                Ok(event) => teller.tell(event).await,
+                Err(RecvError::Lagged(_)) => teller.catch_up().await,
+                Err(RecvError::Closed) => break (&mut settler).await,
+            },
+            ended = &mut settler => break ended,
+        }
+    };
+    teller.till.inner.queue.is_running.store(false, Ordering::Release);
+    loop {
+        match events.try_recv() {
+            Ok(event) => teller.tell(event).await,
+            Err(TryRecvError::Lagged(_)) => teller.catch_up().await,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        }
+    }
+    teller.tell_summary().await;
+    ended
+}
+
+/// Tells the till's listeners what changed, with what the till knows beside it.
+struct Teller {
+    till: Till,
+    /// When the last change that was told was made.
+    up_to: Timestamp,
+}
+
+impl Teller {
+    async fn tell(&mut self, event: outbox::Event) {
+        match event {
+            outbox::Event::OperationChanged(operation) => {
+                self.up_to = operation.updated_at;
+                match self.till.read(move |conn| operations::show(conn, &operation)).await {
+                    Ok(operation) => self.tell_operation(operation),
+                    Err(error) => tracing::warn!(%error, "a change could not be told"),
+                }
+            }
+            outbox::Event::Summary(summary) => self.till.tell(Event::SummaryChanged(queue::show(*summary))),
+            // Whether the bank is in reach stands in the summary.
+            _ => self.tell_summary().await,
+        }
+    }
+
+    fn tell_operation(&self, operation: Operation) {
+        let sale_id = operation.sale_id;
+        self.till.tell(Event::OperationChanged(Box::new(operation)));
+        self.till.tell(Event::SaleChanged { sale_id });
+    }
+
+    async fn tell_summary(&self) {
+        match self.till.summary().await {
+            Ok(summary) => self.till.tell(Event::SummaryChanged(summary)),
+            Err(error) => tracing::warn!(%error, "the summary could not be told"),
+        }
+    }
+
+    /// Events were missed: what they were about is in the file.
+    async fn catch_up(&mut self) {
+        let since = self.up_to;
+        let mut query = OperationQuery { oldest_first: true, ..OperationQuery::default() };
+        loop {
+            let page = match self.till.operations(query).await {
+                Ok(page) => page,
+                Err(error) => return tracing::warn!(%error, "missed changes could not be told"),
+            };
+            query.after = page.operations.last().map(|operation| operation.seq);
+            for operation in page.operations.into_iter().filter(|operation| operation.updated_at >= since) {
+                self.up_to = self.up_to.max(operation.updated_at);
+                self.tell_operation(operation);
+            }
+            if !page.more {
+                return self.tell_summary().await;
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
     audit::Signature, cart, catalogue, charge, demo, operations, pay, queue, receipt, sale, schema, settings,
+    settling::Queue,
 };
 use jiff::Timestamp;
 use protocol::Key;
@@ -38,6 +39,7 @@ pub struct Till {
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) queue: Queue,
     data_dir: PathBuf,
     /// None where the folder was opened only to read.
     _lock: Option<LockFile>,
@@ -83,7 +85,8 @@ impl Till {
 
     fn over(store: Store, data_dir: &Path, lock: Option<LockFile>) -> Self {
         let (events, _) = broadcast::channel(EVENTS_MAX);
-        let inner = Inner { store, events, data_dir: data_dir.to_owned(), _lock: lock };
+        let queue = Queue::new(store.clone());
+        let inner = Inner { store, events, queue, data_dir: data_dir.to_owned(), _lock: lock };
         Self { inner: Arc::new(inner), who: CASHIER.into() }
     }
 
@@ -364,6 +367,7 @@ impl Till {
 
     /// Wakes the queue and tells the listeners, after an operation was saved.
     async fn begun(&self, operation: &Operation) {
+        self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));
         self.tell(Event::SaleChanged { sale_id: operation.sale_id });
         match self.summary().await {

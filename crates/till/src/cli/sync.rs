@@ -1,0 +1,215 @@
+//! `sync`: the queue at work with nobody looking, until everything is settled or it is told to end.
+
+use super::{
+    Failure,
+    args::Sync,
+    output::{Out, document},
+};
+use jiff::Timestamp;
+use outbox::HttpTransport;
+use protocol::Key;
+use std::{collections::HashMap, process::ExitCode, time::Duration};
+use till::{Bank, Event, Operation, OperationQuery, Secret, State, Summary, Till, TillError};
+use tokio::{
+    sync::broadcast::{
+        Receiver,
+        error::{RecvError, TryRecvError},
+    },
+    time::{Instant, MissedTickBehavior},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long `--until-settled` tries where nothing else was said.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How often the file is looked at for the end, beside the events.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Not everything is final.
+const NOT_IN_TIME: u8 = 3;
+/// Everything is final but what a person must look at.
+const NEEDS_ATTENTION: u8 = 4;
+
+/// The bank that was named, if it can be used.
+pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, Failure> {
+    let named = |value: Option<String>| value.filter(|value| !value.is_empty());
+    let missing = |what: &str| Failure::Usage(format!("sync needs a bank: name its {what}"));
+    let url = named(url).ok_or_else(|| missing("address with --bank-url or KASSA_BANK_URL"))?;
+    let token = named(token).ok_or_else(|| missing("secret with --bank-token or KASSA_BANK_TOKEN"))?;
+    let bank = Bank { url, token: Secret::new(token) };
+    HttpTransport::new(&bank).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(bank)
+}
+
+pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
+    let mut told = Lines::new(&till);
+    let attention = Attention::at_start(&till).await?;
+    let end = end_of_process()?;
+    let shutdown = CancellationToken::new();
+    let mut settling = till.start_settling(Some(bank), shutdown.clone())?;
+
+    let limit = args.timeout.or(args.until_settled.then_some(TIMEOUT)).map(|limit| Instant::now() + limit);
+    let mut end = std::pin::pin!(end);
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => break,
+            () = at(limit) => break,
+            ended = settling.stopped() => {
+                ended?;
+                break;
+            }
+            _ = look.tick(), if args.until_settled => {
+                if is_settled(&till.summary().await?) && attention.was_looked_up(&till).await? {
+                    break;
+                }
+            }
+            printed = told.print_next() => printed?,
+        }
+        if told.out.is_closed() {
+            break;
+        }
+    }
+    shutdown.cancel();
+    settling.stopped().await?;
+    told.print_rest().await?;
+    Ok(code(&till.summary().await?))
+}
+
+fn is_settled(summary: &Summary) -> bool {
+    summary.unsettled == 0
+}
+
+fn code(summary: &Summary) -> ExitCode {
+    if !is_settled(summary) {
+        ExitCode::from(NOT_IN_TIME)
+    } else if summary.needs_attention > 0 {
+        ExitCode::from(NEEDS_ATTENTION)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Comes when the time is up, and never where there is no limit.
+async fn at(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => tokio::time::sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Comes when the process is asked to end.
+#[cfg(unix)]
+fn end_of_process() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Comes when the process is asked to end.
+#[cfg(not(unix))]
+fn end_of_process() -> Result<impl Future<Output = ()>, Failure> {
+    Ok(async {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            tracing::warn!(%error, "the process can't be asked to end");
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// What needed attention when this `sync` began, each with the last answer in its log: before it may be left to people, the
+/// bank is asked once more what became of it.
+struct Attention {
+    at_start: HashMap<Key, i64>,
+}
+
+impl Attention {
+    async fn at_start(till: &Till) -> Result<Self, TillError> {
+        let mut at_start = HashMap::new();
+        let query = OperationQuery { state: Some(State::NeedsAttention), ..OperationQuery::default() };
+        for operation in till.operations(query).await?.operations {
+            at_start.insert(operation.key, last_answer(till, operation.key).await?);
+        }
+        Ok(Self { at_start })
+    }
+
+    async fn was_looked_up(&self, till: &Till) -> Result<bool, TillError> {
+        for (&key, &before) in &self.at_start {
+            let is_open = till.operation(key).await?.state == State::NeedsAttention;
+            if is_open && last_answer(till, key).await? <= before {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The last time that the bank said something of it.
+async fn last_answer(till: &Till, key: Key) -> Result<i64, TillError> {
+    Ok(till.attempts(key).await?.iter().rfind(|entry| entry.answer.is_some()).map_or(0, |entry| entry.seq))
+}
+
+/// The lines that are printed: one for each change of an operation.
+struct Lines {
+    till: Till,
+    events: Receiver<Event>,
+    out: Out,
+    /// When the last change that was printed was made.
+    up_to: Timestamp,
+}
+
+impl Lines {
+    fn new(till: &Till) -> Self {
+        Self { till: till.clone(), events: till.subscribe(), out: Out::new(), up_to: Timestamp::now() }
+    }
+
+    /// Waits for the next event, and prints it where it is about an operation.
+    async fn print_next(&mut self) -> Result<(), Failure> {
+        match self.events.recv().await {
+            Ok(Event::OperationChanged(operation)) => self.print(&operation),
+            Ok(_) => Ok(()),
+            Err(RecvError::Lagged(_)) => self.print_missed().await,
+            // The sender lives as long as the till.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+
+    /// Prints what has been told and not printed yet.
+    async fn print_rest(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.events.try_recv() {
+                Ok(Event::OperationChanged(operation)) => self.print(&operation)?,
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(_)) => self.print_missed().await?,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
+            }
+        }
+    }
+
+    /// The reader of the lines was slower than the bank: what changed meanwhile is read from the file.
+    async fn print_missed(&mut self) -> Result<(), Failure> {
+        let since = self.up_to;
+        let mut query = OperationQuery { oldest_first: true, ..OperationQuery::default() };
+        loop {
+            let page = self.till.operations(query).await?;
+            query.after = page.operations.last().map(|operation| operation.seq);
+            for operation in page.operations.iter().filter(|operation| operation.updated_at >= since) {
+                self.print(operation)?;
+            }
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn print(&mut self, operation: &Operation) -> Result<(), Failure> {
+        self.up_to = self.up_to.max(operation.updated_at);
+        Ok(self.out.line(&document(operation).to_string())?)
+    }
+}

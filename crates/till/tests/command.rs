@@ -1,0 +1,277 @@
+//! `kassa-till` as it is called: what it prints, and its exit codes.
+
+use serde_json::Value;
+use std::{
+    error::Error,
+    io::Write as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+use tempfile::TempDir;
+use till::Till;
+
+type Checked<T = ()> = Result<T, Box<dyn Error>>;
+
+/// The program over a data folder, with no setting of the surroundings.
+fn kassa_till(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kassa-till"));
+    for name in ["KASSA_BANK_URL", "KASSA_BANK_TOKEN", "KASSA_LOG", "RUST_LOG"] {
+        command.env_remove(name);
+    }
+    command.env("KASSA_DATA_DIR", data);
+    command
+}
+
+fn run(data: &Path, args: &[&str]) -> Checked<Output> {
+    Ok(kassa_till(data).args(args).output()?)
+}
+
+fn lines(output: &Output) -> Checked<Vec<Value>> {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone())?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+fn data() -> Checked<(TempDir, std::path::PathBuf)> {
+    let dir = tempfile::tempdir()?;
+    let data = dir.path().join("data");
+    Ok((dir, data))
+}
+
+const PAY: [&str; 7] = ["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_visa"];
+
+fn pay_with(data: &Path, more: &[&str]) -> Checked<Output> {
+    run(data, &[&PAY[..], more].concat())
+}
+
+/// Refused with exactly one line on stderr and nothing on stdout.
+fn assert_refused(output: &Output, code: i32, reason: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(reason), "{stderr}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn pay_saves_each_payment_and_prints_it() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &["--times", "3"])?)?;
+    assert_eq!(paid.len(), 3);
+    let members: Vec<_> = paid[0].as_object().ok_or("no object")?.keys().map(String::as_str).collect();
+    assert_eq!(
+        members,
+        [
+            "key",
+            "short_code",
+            "kind",
+            "state",
+            "amount",
+            "currency",
+            "attempts",
+            "accepted_offline",
+            "created_at",
+            "due_at",
+            "reason",
+            "result"
+        ]
+    );
+    for operation in &paid {
+        assert_eq!(operation["state"], "saved");
+        assert_eq!(operation["kind"], "payment");
+        assert_eq!((&operation["amount"], &operation["currency"]), (&2490.into(), &"EUR".into()));
+        assert_eq!(operation["accepted_offline"], false);
+        assert!(operation["result"].is_null());
+    }
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?, paid);
+    assert_eq!(lines(&run(&data, &["operations", "--json", "--state", "saved"])?)?.len(), 3);
+    assert_eq!(lines(&run(&data, &["operations", "--json", "--state", "approved"])?)?.len(), 0);
+    let table = run(&data, &["operations"])?;
+    let table = String::from_utf8(table.stdout)?;
+    assert_eq!(table.lines().count(), 4);
+    assert!(table.contains("24.90 EUR"), "{table}");
+    // What was saved is in each sale of its own, by the till's own name for it.
+    let file = rusqlite::Connection::open(data.join("till.db"))?;
+    let references: Vec<String> = file
+        .prepare("SELECT reference FROM tenders JOIN sales ON sales.id = sale_id ORDER BY number")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    assert_eq!(references, ["till-1/1", "till-1/2", "till-1/3"]);
+    Ok(())
+}
+
+#[test]
+fn the_same_intent_is_the_same_operation() -> Checked {
+    let (_dir, data) = data()?;
+    let intent = ["--intent", "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b", "--reference", "order 17"];
+    let first = lines(&pay_with(&data, &intent)?)?;
+    assert_eq!(lines(&pay_with(&data, &intent)?)?, first);
+    assert_eq!(lines(&pay_with(&data, &intent[..2])?)?, first);
+    for other in [
+        &["pay", "--amount", "2491", "--currency", "EUR", "--card", "tok_visa"][..],
+        &["pay", "--amount", "2490", "--currency", "USD", "--card", "tok_visa"],
+        &["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_mir"],
+        &["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_visa", "--reference", "order 18"],
+    ] {
+        let refused = run(&data, &[other, &intent[..2]].concat())?;
+        assert_refused(&refused, 1, "already asked for");
+    }
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?, first);
+    // Any name will do, and names its own.
+    let named = lines(&pay_with(&data, &["--intent", "order 19"])?)?;
+    assert_ne!(named, first);
+    assert_eq!(lines(&pay_with(&data, &["--intent", "order 19"])?)?, named);
+    Ok(())
+}
+
+#[test]
+fn wrong_usage_is_told_and_changes_nothing() -> Checked {
+    let (_dir, data) = data()?;
+    let long = "t".repeat(65);
+    for wrong in [
+        &[][..],
+        &["pay"],
+        &["pay", "--amount", "0", "--currency", "EUR", "--card", "tok_visa"],
+        &["pay", "--amount", "24.90", "--currency", "EUR", "--card", "tok_visa"],
+        &["pay", "--amount", "100000000", "--currency", "EUR", "--card", "tok_visa"],
+        &["pay", "--amount", "1", "--currency", "eur", "--card", "tok_visa"],
+        &["pay", "--amount", "1", "--currency", "EUR", "--card", ""],
+        &["pay", "--amount", "1", "--currency", "EUR", "--card", &long],
+        &["pay", "--amount", "1", "--currency", "EUR", "--card", "tok_visa", "--reference", &long],
+        &["pay", "--amount", "1", "--currency", "EUR", "--card", "tok_visa", "--times", "0"],
+        &["pay", "--amount", "1", "--currency", "EUR", "--card", "tok_visa", "--times", "2", "--intent", "x"],
+        &["refund"],
+        &["sync"],
+        &["sync", "--bank-url", "http://127.0.0.1:9"],
+        &["sync", "--bank-url", "http://bank.example", "--bank-token", "sk_1"],
+        &["sync", "--bank-url", "no address", "--bank-token", "sk_1"],
+        &["sync", "--timeout", "soon"],
+        &["log", "K7Q2"],
+        &["operations", "--state", "failed"],
+    ] {
+        let refused = run(&data, wrong)?;
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}: {stderr}");
+        assert!(!stderr.is_empty() && refused.stdout.is_empty(), "{wrong:?}");
+        assert!(!stderr.contains(&long[..32]) || wrong.contains(&"--reference"), "{stderr}");
+    }
+    assert!(!data.exists());
+    Ok(())
+}
+
+#[test]
+fn a_secret_is_not_shown() -> Checked {
+    let (_dir, data) = data()?;
+    let help = kassa_till(&data).env("KASSA_BANK_TOKEN", "sk_hidden").args(["sync", "--help"]).output()?;
+    assert_eq!(help.status.code(), Some(0));
+    assert!(!String::from_utf8(help.stdout)?.contains("sk_hidden"));
+    let refused = kassa_till(&data)
+        .env("KASSA_BANK_TOKEN", "sk_hidden\u{e9}")
+        .args(["sync", "--bank-url", "http://user:pw_hidden@127.0.0.1:9"])
+        .output()?;
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(!String::from_utf8(refused.stderr)?.contains("hidden"));
+    Ok(())
+}
+
+#[test]
+fn the_log_of_an_operation_is_one_line_an_event() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    let key = paid[0]["key"].as_str().ok_or("no key")?;
+    let log = lines(&run(&data, &["log", key])?)?;
+    assert_eq!(log.len(), 1);
+    assert_eq!((&log[0]["event"], &log[0]["key"]), (&"saved".into(), &paid[0]["key"]));
+    assert_eq!(lines(&run(&data, &["log", &key.to_uppercase()])?)?, log);
+    assert_refused(&run(&data, &["log", "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b"])?, 1, "no such operation");
+    Ok(())
+}
+
+#[test]
+fn a_folder_in_use_is_refused_but_can_be_read() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    let owner = Till::open(&data)?;
+    assert_refused(&pay_with(&data, &[])?, 1, "in use by another process");
+    let sync = run(&data, &["sync", "--bank-url", "http://127.0.0.1:9", "--bank-token", "sk_1"])?;
+    assert_refused(&sync, 1, "in use by another process");
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?, paid);
+    assert_eq!(lines(&run(&data, &["log", paid[0]["key"].as_str().ok_or("no key")?])?)?.len(), 1);
+    drop(owner);
+    assert_eq!(lines(&pay_with(&data, &[])?)?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_opened_is_told_in_one_line() -> Checked {
+    let (dir, data) = data()?;
+    assert_refused(&run(&data, &["operations"])?, 1, "no such file");
+    assert!(!data.exists());
+    let file = dir.path().join("a file");
+    std::fs::write(&file, "")?;
+    assert_refused(&pay_with(&file.join("data"), &[])?, 1, "");
+    // A newer program was here: its file is left as it is.
+    pay_with(&data, &[])?;
+    rusqlite::Connection::open(data.join("till.db"))?.pragma_update(None, "user_version", 99)?;
+    let before = std::fs::read(data.join("till.db"))?;
+    assert_refused(&pay_with(&data, &[])?, 1, "newer version");
+    assert_eq!(std::fs::read(data.join("till.db"))?, before);
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_folder_is_private() -> Checked {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_dir, data) = data()?;
+    pay_with(&data, &[])?;
+    assert_eq!(std::fs::metadata(&data)?.permissions().mode() & 0o777, 0o700);
+    for entry in std::fs::read_dir(&data)? {
+        let entry = entry?;
+        assert_eq!(entry.metadata()?.permissions().mode() & 0o077, 0, "{}", entry.path().display());
+    }
+    Ok(())
+}
+
+#[test]
+fn price_answers_in_json_good_or_bad() -> Checked {
+    let (dir, data) = data()?;
+    let price = |input: &str| -> Checked<(Option<i32>, Value)> {
+        let mut child = kassa_till(&data).arg("price").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        child.stdin.take().ok_or("no stdin")?.write_all(input.as_bytes())?;
+        let output = child.wait_with_output()?;
+        Ok((output.status.code(), serde_json::from_slice(&output.stdout)?))
+    };
+    let (code, priced) = price(r#"{"currency":"EUR","lines":[{"unit_price":399,"quantity":"0.755"}]}"#)?;
+    assert_eq!((code, &priced["total"]), (Some(0), &301.into()));
+    let (code, refused) = price(r#"{"currency":"EUR","lines":[{"unit_price":399,"quantity":"0.7555"}]}"#)?;
+    assert_eq!((code, &refused["error"]["path"]), (Some(1), &"lines[0].quantity".into()));
+    assert!(refused["error"]["code"].is_string() && refused["error"]["message"].is_string());
+    assert_eq!(price("{")?.0, Some(1));
+    assert_eq!(price("")?.0, Some(1));
+
+    let file = dir.path().join("cart.json");
+    std::fs::write(&file, r#"{"currency":"EUR","lines":[{"unit_price":100}]}"#)?;
+    let output = run(&data, &["price", file.to_str().ok_or("no text")?])?;
+    assert_eq!(lines(&output)?[0]["total"], 100);
+    assert_refused(&run(&data, &["price", "/no/such/file"])?, 1, "/no/such/file");
+    assert!(!data.exists(), "pricing needs no till");
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() -> Checked {
+    let (_dir, data) = data()?;
+    let mut pay = kassa_till(&data);
+    let mut child = pay.args(PAY).args(["--times", "700"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(child.stdout.take());
+    let ended = child.wait_with_output()?;
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr)?.as_str()), (Some(0), ""));
+    // All were saved all the same, and more than one page of them is read.
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?.len(), 700);
+    let mut list = kassa_till(&data);
+    let mut child = list.args(["operations", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(child.stdout.take());
+    let ended = child.wait_with_output()?;
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr)?.as_str()), (Some(0), ""));
+    Ok(())
+}
