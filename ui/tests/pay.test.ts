@@ -272,3 +272,30 @@ describe('a till that cannot save', () => {
     await shown('pay-approved');
   });
 });
+
+describe('what the till knows better', () => {
+  it('shows the payment that was saved although the click was told otherwise', async () => {
+    const till = await openWindow({ bank: 'manual' }, 1);
+    await readyToCharge();
+    const pay = till.payCard.bind(till);
+    vi.spyOn(till, 'payCard').mockImplementationOnce(async (payment) => {
+      await pay(payment);
+      throw { code: 'storage', message: 'cannot tell whether this was saved', retryable: true };
+    });
+    await click('confirm-pay');
+    await shown('pay-sending');
+    expect(till.made).toHaveLength(1);
+  });
+
+  it('leaves the dialog for the sale as it is where another had it first', async () => {
+    const till = await openWindow({ bank: 'manual' }, 1);
+    await readyToCharge();
+    const sale = await till.openSale();
+    const { tenderId } = await till.beginTender(sale.id);
+    await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: 'tok_mir' });
+    await click('confirm-pay');
+    await shown('pay-sending');
+    expect((await shown('command-error')).dataset['code']).toBe('sale-frozen');
+    expect(till.made).toHaveLength(1);
+  });
+});

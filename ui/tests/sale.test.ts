@@ -83,6 +83,24 @@ describe('the catalogue', () => {
     expect((await shown('search-empty')).textContent).toContain('Nothing found for “caviar”');
   });
 
+  it('rings up the only article found on Enter, and is ready for the next', async () => {
+    await openWindow();
+    byId('search').focus();
+    await fireEvent.input(byId('search'), { target: { value: '3002' } });
+    await press('Enter');
+    await waitFor(() => expect(textOf('line-1')).toContain('Almond croissant'));
+    await waitFor(() => expect(byId('search')).toHaveProperty('value', ''));
+  });
+
+  it('rings up nothing on Enter where several are found', async () => {
+    await openWindow();
+    byId('search').focus();
+    await fireEvent.input(byId('search'), { target: { value: 'croissant' } });
+    await press('Enter');
+    await waitFor(() => expect(document.activeElement).toBe(byId('article-3001')));
+    expect(maybe('line-1')).toBeNull();
+  });
+
   it('narrows down by category', async () => {
     await openWindow();
     await click('category-bakery');

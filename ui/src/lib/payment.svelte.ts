@@ -125,7 +125,10 @@ export class PaymentStore {
     } finally {
       this.confirming = false;
     }
-    await this.#refreshSale();
+    const refused = this.trouble.last?.code;
+    const isAnother = refused === 'sale-changed' || refused === 'sale-frozen' || refused === 'intent-reused';
+    if (this.at === 'choose' && isAnother) await this.#reload();
+    else await this.refresh();
   }
 
   /** An event of the till, or an answer to having asked. */
@@ -135,12 +138,12 @@ export class PaymentStore {
     this.operation = this.queue.latest(operation);
     if (!isFinal(before) && isFinal(this.operation)) {
       this.shownAt = Date.now();
-      void this.#refreshSale();
+      void this.refresh();
     }
   }
 
   async saleChanged(saleId: string): Promise<void> {
-    if (this.sale.current?.id === saleId) await this.#refreshSale();
+    if (this.sale.current?.id === saleId) await this.refresh();
   }
 
   /** Asks the till itself, should an event have been lost. */
@@ -191,10 +194,19 @@ export class PaymentStore {
     if (sale) this.#moveTo(sale);
   }
 
-  #moveTo(sale: Sale, resume = true): void {
+  /** Leaves the dialog for the sale as it is: the till knows better than what is on the screen. */
+  async #reload(): Promise<void> {
+    const sale = await this.sale.load();
+    if (sale === null) return;
+    const operation = lastOperation(sale.tenders);
+    this.#close();
+    if (sale.state !== 'open' && operation !== null) this.#showOperation(operation);
+  }
+
+  #moveTo(sale: Sale): void {
     this.sale.show(sale);
     this.#close();
-    if (resume) this.resume(sale);
+    this.resume(sale);
   }
 
   #showOperation(operation: Operation): void {
@@ -225,7 +237,7 @@ export class PaymentStore {
     if (this.#opening !== opening) return;
     if (begun) this.begun = begun;
     // Nothing is due any more, or it is being paid: the sale itself says which.
-    else await this.sale.load().then((now) => now && this.#moveTo(now, now.state !== 'open'));
+    else await this.#reload();
   }
 
   #freshTender(): void {
@@ -236,12 +248,15 @@ export class PaymentStore {
     this.kind = 'card';
   }
 
-  async #refreshSale(): Promise<void> {
+  /** Shows the sale as the till has it now. */
+  async refresh(): Promise<void> {
     const shown = this.sale.current;
     if (shown === null) return;
     const open = await this.trouble.read(() => this.backend.openSale());
     if (!open || this.sale.current?.id !== shown.id) return;
-    if (open.id === shown.id) this.sale.show(open);
+    const beingPaid = open.state === 'paying' && open.tenders.some((tender) => tender.state === 'settling');
+    if (open.id === shown.id && this.at === 'choose' && beingPaid) this.#moveTo(open);
+    else if (open.id === shown.id) this.sale.show(open);
     // The till has moved on to a new sale: ours is complete. It stays in sight until New sale.
     else if (this.at === 'operation' || this.at === 'taken') {
       this.sale.show({ ...shown, state: 'completed', due: 0, receiptNumber: this.operation?.receiptNumber ?? shown.receiptNumber });

@@ -105,7 +105,8 @@ export class SaleStore {
   async probe(): Promise<void> {
     await this.#change(() => {
       const line = this.lines[0];
-      return line && this.editable ? this.backend.setQuantity(line.id, line.quantity) : this.backend.newSale();
+      if (line && this.editable) return this.backend.setQuantity(line.id, line.quantity);
+      return this.current && !this.editable ? this.backend.resumeSale(this.current.id) : this.backend.newSale();
     });
   }
 

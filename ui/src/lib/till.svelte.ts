@@ -52,7 +52,7 @@ export class Till {
     };
     every(POLL_MS, () => this.payment.poll());
     every(GLANCE_MS, () => this.queue.load());
-    every(PROBE_MS, () => (this.trouble.storage ? this.sale.probe() : undefined));
+    every(PROBE_MS, () => (this.trouble.storage ? this.probe() : undefined));
 
     void this.#follow().then((stop) => (stopped ? stop() : stops.push(stop)));
     void this.open();
@@ -72,6 +72,12 @@ export class Till {
     }
     const [sale] = await Promise.all([this.sale.load(), this.catalogue.load(), this.queue.load()]);
     if (sale) this.payment.resume(sale);
+  }
+
+  /** Tries whether the till can save again, and looks at what a click in between may have saved after all. */
+  async probe(): Promise<void> {
+    await this.sale.probe();
+    if (this.trouble.storage === null) await this.payment.refresh();
   }
 
   go(screen: Screen): void {
