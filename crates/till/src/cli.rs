@@ -155,10 +155,20 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
                 tokio::spawn(async move { till.charge(charge).await })
             })
             .collect();
-        for saved in together {
-            let operation = saved.await.context("saving a payment")??;
-            // All are saved, whether or not anybody reads on.
-            out.line(&document(&operation).to_string())?;
+        // All are saved, whether or not anybody reads on, and whatever became of another.
+        let (mut saved, mut refused) = (Vec::new(), None);
+        for saving in together {
+            match saving.await.context("saving a payment")? {
+                Ok(operation) => saved.push(operation),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        saved.sort_by_key(|operation| operation.seq);
+        for operation in &saved {
+            out.line(&document(operation).to_string())?;
+        }
+        if let Some(error) = refused {
+            return Err(error.into());
         }
     }
     Ok(ExitCode::SUCCESS)

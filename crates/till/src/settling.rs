@@ -24,7 +24,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn new(store: Store) -> Self {
-        let hook: OnChange = Arc::new(|tx, operation| written(tx, operation));
+        let hook: OnChange = Arc::new(written);
         Self { outbox: Outbox::new(store).on_change(hook), is_running: AtomicBool::new(false) }
     }
 }
@@ -149,7 +149,7 @@ async fn tell_on(
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
     }
-    teller.tell_summary().await;
+    teller.till.tell_summary().await;
     ended
 }
 
@@ -172,7 +172,7 @@ impl Teller {
             }
             outbox::Event::Summary(summary) => self.till.tell(Event::SummaryChanged(queue::show(*summary))),
             // Whether the bank is in reach stands in the summary.
-            _ => self.tell_summary().await,
+            _ => self.till.tell_summary().await,
         }
     }
 
@@ -180,13 +180,6 @@ impl Teller {
         let sale_id = operation.sale_id;
         self.till.tell(Event::OperationChanged(Box::new(operation)));
         self.till.tell(Event::SaleChanged { sale_id });
-    }
-
-    async fn tell_summary(&self) {
-        match self.till.summary().await {
-            Ok(summary) => self.till.tell(Event::SummaryChanged(summary)),
-            Err(error) => tracing::warn!(%error, "the summary could not be told"),
-        }
     }
 
     /// Events were missed: what they were about is in the file.
@@ -204,7 +197,7 @@ impl Teller {
                 self.tell_operation(operation);
             }
             if !page.more {
-                return self.tell_summary().await;
+                return self.till.tell_summary().await;
             }
         }
     }

@@ -335,7 +335,7 @@ impl Till {
         let tender_id = payment.tender_id;
         let change = move |tx: &Connection, signature: &Signature| pay::card(tx, signature, &payment);
         let operation = self.change_or_find(change, move |conn| operations::by_tender(conn, tender_id)).await?;
-        self.begun(&operation).await;
+        self.begun(&operation);
         Ok(operation)
     }
 
@@ -361,19 +361,24 @@ impl Till {
         let intent_id = charge.intent_id;
         let change = move |tx: &Connection, signature: &Signature| charge::charge(tx, signature, &charge);
         let operation = self.change_or_find(change, move |conn| operations::by_tender(conn, intent_id)).await?;
-        self.begun(&operation).await;
+        self.begun(&operation);
         Ok(operation)
     }
 
     /// Wakes the queue and tells the listeners, after an operation was saved.
-    async fn begun(&self, operation: &Operation) {
+    fn begun(&self, operation: &Operation) {
         self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));
         self.tell(Event::SaleChanged { sale_id: operation.sale_id });
+        // The click is answered without waiting for the figures of the whole queue.
+        let till = self.clone();
+        tokio::spawn(async move { till.tell_summary().await });
+    }
+
+    pub(crate) async fn tell_summary(&self) {
         match self.summary().await {
             Ok(summary) => self.tell(Event::SummaryChanged(summary)),
-            // The payment is saved, and the queue tells its summary with the next change.
-            Err(error) => tracing::warn!(%error, "the summary could not be read after a payment"),
+            Err(error) => tracing::warn!(%error, "the summary could not be told"),
         }
     }
 }
