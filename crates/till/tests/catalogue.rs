@@ -125,6 +125,28 @@ async fn whatever_is_typed_is_only_searched_for() -> Checked {
 }
 
 #[tokio::test]
+async fn the_search_follows_the_catalogue() -> Checked {
+    let (till, dir) = till()?;
+    let file = rusqlite::Connection::open(dir.path().join("till.db"))?;
+    file.pragma_update(None, "foreign_keys", true)?;
+    file.execute_batch(
+        "UPDATE articles SET name = 'Almond Horn' WHERE sku = 'BAK-201';
+         DELETE FROM barcodes WHERE article_id = (SELECT id FROM articles WHERE sku = 'BAK-202');
+         DELETE FROM articles WHERE sku = 'BAK-203'",
+    )?;
+    assert_eq!(search(&till, "almond").await?, ["Almond Horn"]);
+    assert_eq!(search(&till, "2000000000091").await?, ["Almond Horn"]);
+    assert_eq!(search(&till, "2000000000107").await?, [""; 0]);
+    assert_eq!(search(&till, "pain").await?, ["Pain au Chocolat"]);
+    assert_eq!(search(&till, "cinnamon").await?, [""; 0]);
+    assert_eq!(search(&till, "2000000000114").await?, [""; 0]);
+    assert!(file.execute("UPDATE barcodes SET barcode = '1'", []).is_err());
+    let left: u32 = file.query_row("SELECT count(*) FROM article_words", [], |row| row.get(0))?;
+    assert_eq!(left, 47);
+    Ok(())
+}
+
+#[tokio::test]
 async fn fifty_thousand_articles_are_searched_while_somebody_types() -> Checked {
     let (till, dir) = till()?;
     let file = rusqlite::Connection::open(dir.path().join("till.db"))?;

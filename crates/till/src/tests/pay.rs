@@ -69,6 +69,24 @@ async fn a_commit_that_fails_is_looked_up_before_anybody_is_told() -> Checked {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_written_refuses_in_the_open() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let other = scene.file()?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    let refused = scene.by_card(&sale, 590).await.err().ok_or("was saved")?.downcast::<TillError>()?;
+    assert!(matches!(*refused, TillError::Storage(_)) && refused.retryable(), "{refused:?}");
+    other.execute_batch("ROLLBACK")?;
+    assert_eq!(scene.count("SELECT count(*) FROM operations")?, 0);
+    scene.by_card(&sale, 590).await?;
+    // One that was opened to look changes nothing, and sees what is there.
+    let looking = Till::open_read_only(scene.till.data_dir())?;
+    assert_eq!(looking.sale(sale.id).await?.state, SaleState::Paying);
+    assert!(matches!(looking.add_article("BAK-201", None).await, Err(TillError::Storage(_))));
+    Ok(())
+}
+
+#[tokio::test]
 async fn twenty_clicks_make_one_operation() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;

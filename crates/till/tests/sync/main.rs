@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod bank;
+mod library;
 
 use bank::{FakeBank, GOOD, POOR, SILENT, STRANGE};
 use serde_json::Value;
