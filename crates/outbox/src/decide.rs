@@ -78,6 +78,8 @@ pub struct Queue {
     file_until: Option<Timestamp>,
     policy_at: Option<Timestamp>,
     recorded: Option<Record>,
+    /// One at a time, so that an older one never comes after a newer.
+    recording: bool,
     stopping: bool,
 }
 
@@ -112,6 +114,7 @@ impl Queue {
             file_until: None,
             policy_at: None,
             recorded: None,
+            recording: false,
             stopping: false,
         }
     }
@@ -197,7 +200,9 @@ impl Queue {
                 self.file_failed(now, random);
                 self.make_due(again.which, again.shift);
             }
+            Event::Recorded => self.recording = false,
             Event::RecordFailed => {
+                self.recording = false;
                 self.file_failed(now, random);
                 self.recorded = None;
             }
@@ -313,19 +318,20 @@ impl Queue {
 
     fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
         self.file_failures = 0;
-        let stopping = self.stopping;
-        let Some(flight) = self.in_flight.get_mut(&key) else { return };
-        if flight.stage != Stage::Beginning {
+        let held = self.hold_until.is_some_and(|until| until > now);
+        let may_call = self.breaker.is_closed() && !held && !self.stopping;
+        let why = if self.stopping { "stopped" } else { "put-back" };
+        let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Beginning) else {
             return;
-        }
+        };
         flight.begun = true;
-        if stopping {
-            // Counted and not sent.
-            let change = outcome::stopped(&flight.row, flight.ask, false, now);
-            effects.push(flight.save(change));
-        } else {
+        if may_call {
             flight.stage = Stage::Calling;
             effects.push(Effect::Call { key, ask: flight.ask });
+        } else {
+            // The bank went away, or asked to wait, while this was being made durable: counted and not sent.
+            let change = outcome::broken_off(&flight.row, flight.ask, false, why, now);
+            effects.push(flight.save(change));
         }
     }
 
@@ -434,7 +440,7 @@ impl Queue {
         for (key, flight) in &mut self.in_flight {
             if flight.stage == Stage::Calling {
                 effects.push(Effect::Abandon(*key));
-                let change = outcome::stopped(&flight.row, flight.ask, true, now);
+                let change = outcome::broken_off(&flight.row, flight.ask, true, "stopped", now);
                 effects.push(flight.save(change));
             }
         }
@@ -442,7 +448,7 @@ impl Queue {
 
     /// What is known of the bank is kept wherever it changed.
     fn record(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        if self.recorded.is_none() && self.file_is_in_trouble(now) {
+        if self.recording || (self.recorded.is_none() && self.file_is_in_trouble(now)) {
             return;
         }
         let why = self.breaker.why();
@@ -469,6 +475,7 @@ impl Queue {
         };
         if self.recorded.as_ref() != Some(&record) {
             self.recorded = Some(record.clone());
+            self.recording = true;
             effects.push(Effect::Record(Box::new(record)));
         }
     }

@@ -148,13 +148,14 @@ fn in_progress(
     now: Timestamp,
     random: &mut Random,
 ) -> Change {
+    let until = after(now, hold(retry_after.unwrap_or(settings.retry_after_min), settings, random));
+    let not_before = Some(until);
     if row.state == State::NeedsAttention {
         let due_at = Some(after(now, settings.attention_every));
-        return Change { due_at, ..unchanged(row, Ask::LookUp, row.state, now) };
+        return Change { due_at, not_before, ..unchanged(row, Ask::LookUp, row.state, now) };
     }
-    let until = after(now, hold(retry_after.unwrap_or(settings.retry_after_min), settings, random));
     let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, Ask::LookUp) };
-    Change { due_at: Some(until), not_before: Some(until), ..unchanged(row, asks_next, state, now) }
+    Change { due_at: Some(until), not_before, ..unchanged(row, asks_next, state, now) }
 }
 
 /// What a panic in the handling of an operation makes of it: nobody knows whether it was sent.
@@ -171,8 +172,8 @@ pub(crate) fn panicked(row: &Row, ask: Ask, settings: &Settings, now: Timestamp,
     Change { panics, event: "panicked", last_answer: Some("fault"), ..change }
 }
 
-/// What a call that was cut short by the end of the program leaves behind.
-pub(crate) fn stopped(row: &Row, ask: Ask, connected: bool, now: Timestamp) -> Change {
+/// What a call that was broken off, or not made after all, leaves behind.
+pub(crate) fn broken_off(row: &Row, ask: Ask, sent: bool, event: &'static str, now: Timestamp) -> Change {
     let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
-    Change { event: "stopped", ..unchanged(row, asks_next, still_open(row, ask, connected), now) }
+    Change { event, ..unchanged(row, asks_next, still_open(row, ask, sent), now) }
 }

@@ -122,18 +122,20 @@ pub(crate) fn start(
 }
 
 /// Rows of that bank that are due, oldest first, and when the next one is. A row whose call runs has no due time and is found
-/// too: where nobody knows of it any more, it is a stray to be taken up.
+/// too: where nobody knows of it any more, it is a stray to be taken up. A time beyond `far` was written by a wrong clock.
 pub(crate) fn look(
     conn: &Connection,
     bank: &BankIdentity,
     limit: usize,
     now: Timestamp,
+    far: Timestamp,
 ) -> rusqlite::Result<(Vec<Row>, Option<Timestamp>)> {
     let rows: Vec<Row> = conn
         .prepare_cached(LOOK)?
         .query_map(
             named_params! {
                 ":now": ms(now),
+                ":far": ms(far),
                 ":bank": bank.bank_id.as_bytes(),
                 ":merchant": bank.merchant,
                 ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
@@ -160,7 +162,8 @@ pub(crate) fn look(
 
 const LOOK: &str = "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at FROM operations AS o \
      WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
-       AND (due_at IS NULL OR due_at <= :now) AND (not_before IS NULL OR not_before <= :now) \
+       AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
+       AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
        AND body IS NOT NULL AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
        AND (state = 'needs_attention' OR NOT EXISTS ( \
            SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
@@ -192,6 +195,7 @@ pub(crate) struct Prepared {
 
 /// Makes durable that a call is about to be made; a request is counted here, before its first byte. None where the row is
 /// not as it was found.
+#[expect(clippy::too_many_arguments, reason = "each is one part of what the row must be and becomes")]
 pub(crate) fn begin(
     tx: &Connection,
     row: &Row,
@@ -199,6 +203,7 @@ pub(crate) fn begin(
     bank: &BankIdentity,
     epoch: i64,
     now: Timestamp,
+    far: Timestamp,
     hook: Hook<'_>,
 ) -> Result<Option<Prepared>, RowError> {
     check_epoch(tx, epoch)?;
@@ -208,14 +213,15 @@ pub(crate) fn begin(
                  epoch = :epoch, due_at = NULL, not_before = NULL, updated_at = :now, \
                  first_sent_at = CASE WHEN :sends THEN coalesce(first_sent_at, :now) ELSE first_sent_at END, \
                  bank_id = coalesce(bank_id, :bank), merchant = coalesce(merchant, :merchant) \
-             WHERE key = :key AND state = :state AND (due_at IS NULL OR due_at <= :now) \
-               AND (not_before IS NULL OR not_before <= :now) \
+             WHERE key = :key AND state = :state AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
+               AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
                AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
         )?
         .execute(named_params! {
             ":sends": ask.sends(),
             ":epoch": epoch,
             ":now": ms(now),
+            ":far": ms(far),
             ":bank": bank.bank_id.as_bytes(),
             ":merchant": bank.merchant,
             ":key": row.key.as_bytes(),

@@ -33,6 +33,16 @@ pub struct Settings {
     pub deadline: SignedDuration,
 }
 
+impl Settings {
+    /// Longer than anything is ever planned ahead. A time in the file beyond it was written by a clock that was wrong since
+    /// or before, and means nothing.
+    #[must_use]
+    pub fn horizon(&self) -> SignedDuration {
+        let longest = self.retry_after_max.max(self.attention_every).max(self.backoff.cap);
+        longest.saturating_add(self.retry_after_jitter).saturating_add(self.slice)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {

@@ -316,12 +316,18 @@ impl Driver<'_> {
         }
     }
 
+    /// Now, and further than anything is planned ahead.
+    fn now_and_far(&self) -> (Timestamp, Timestamp) {
+        let now = self.outbox.clock.now();
+        (now, now.saturating_add(self.outbox.settings.horizon()).unwrap_or(now))
+    }
+
     fn look(&mut self, bank: BankIdentity, limit: usize) {
         let store = self.outbox.store.clone();
-        let now = self.outbox.clock.now();
+        let (now, far) = self.now_and_far();
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         let task = async move {
-            let look = store.read(move |conn| rows::look(conn, &bank, limit, now));
+            let look = store.read(move |conn| rows::look(conn, &bank, limit, now, far));
             Report::Event(match tokio::time::timeout(deadline, look).await {
                 Ok(Ok((rows, next_due_at))) => Event::Found { rows, next_due_at },
                 Ok(Err(error)) => {
@@ -338,8 +344,9 @@ impl Driver<'_> {
         let key = row.key;
         let flight = Flight { transport: self.transport.clone(), prepared: None, call: None, status: None };
         self.flights.insert(key, flight);
-        let (epoch, now, hook) = (self.epoch, self.outbox.clock.now(), self.outbox.on_change.clone());
-        let write = self.write(move |tx| rows::begin(tx, &row, ask, &bank, epoch, now, &calling(hook.as_ref())));
+        let (now, far) = self.now_and_far();
+        let (epoch, hook) = (self.epoch, self.outbox.on_change.clone());
+        let write = self.write(move |tx| rows::begin(tx, &row, ask, &bank, epoch, now, far, &calling(hook.as_ref())));
         let events = self.outbox.events.clone();
         let task = async move {
             match write.await {
@@ -470,8 +477,7 @@ impl Driver<'_> {
         let write = self.write(move |tx| rows::record(tx, &record, epoch));
         let task = async move {
             match write.await {
-                // The figures are told anew with what is now in the file.
-                Ok(()) => Report::Event(Event::Tick),
+                Ok(()) => Report::Event(Event::Recorded),
                 Err(WriteFailure::Fenced) => Report::Fenced,
                 Err(_) => Report::Event(Event::RecordFailed),
             }

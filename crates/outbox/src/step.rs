@@ -95,7 +95,9 @@ pub enum Event {
     MadeDue,
     /// It could not be written. What of it is to be done again.
     MakeDueFailed(MakeDue),
-    /// [`Effect::Record`] could not be written.
+    /// [`Effect::Record`] is durable.
+    Recorded,
+    /// It could not be written.
     RecordFailed,
     /// The program ends.
     Stop,
@@ -119,7 +121,7 @@ pub struct MakeDue {
     pub shift: SignedDuration,
 }
 
-/// What the driver does. Each, but for a `Record` that went well, is answered by an [`Event`].
+/// What the driver does. Each is answered by an [`Event`], but for [`Effect::Abandon`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Look for rows of that bank that are due, oldest first.

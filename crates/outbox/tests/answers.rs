@@ -1,0 +1,521 @@
+//! The table of answers, row by row: what came back, how it is read, and what becomes of the operation.
+
+use jiff::{SignedDuration, Timestamp};
+use outbox::answer::{Answer, CallError, Expected, Reading, read, read_lookup, read_policy};
+use outbox::decide::{Effect, Event, Queue, Row, decide};
+use outbox::{Ask, Change, Settings, State};
+use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn key() -> Key {
+    "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse().unwrap_or_else(|_| unreachable!("a valid key"))
+}
+
+fn expected() -> Expected {
+    Expected { key: key(), kind: Kind::Payment, amount: 2490, currency: Currency::EUR, payment_id: None }
+}
+
+fn payment(status: &str) -> Value {
+    let mut payment = json!({
+        "id": "pay_1", "status": status, "amount": 2490, "currency": "EUR", "card": {"brand": "visa", "last4": "4242"},
+        "reference": "till-1/1042", "operation": key(), "short_code": key().short_code(),
+        "created_at": "2026-11-29T10:00:00Z",
+    });
+    if status == "approved" {
+        payment["approval_code"] = json!("8F21K0");
+    } else {
+        payment["decline_code"] = json!("insufficient_funds");
+    }
+    payment
+}
+
+fn with(mut object: Value, member: &str, value: Value) -> Value {
+    object[member] = value;
+    object
+}
+
+fn answer(status: u16, content_type: &str, body: impl ToString) -> Answer {
+    Answer {
+        status,
+        content_type: Some(content_type.to_owned()),
+        retry_after: None,
+        key: Some(key().to_string()),
+        body: body.to_string().into_bytes(),
+    }
+}
+
+fn ok(status: u16, body: &Value) -> Answer {
+    answer(status, "application/json", body)
+}
+
+fn problem(problem: ProblemType) -> Answer {
+    let document = serde_json::to_value(Problem::new(problem, "why")).unwrap_or_default();
+    answer(problem.status(), "application/problem+json", document)
+}
+
+fn retry_after(answer: Answer, text: &str) -> Answer {
+    Answer { retry_after: Some(text.to_owned()), ..answer }
+}
+
+fn reads(answer: &Answer) -> Reading {
+    read(&expected(), answer, NOW)
+}
+
+#[test]
+fn a_valid_result_is_final_with_the_banks_own_bytes() {
+    for (status, word, outcome) in [(201, "approved", Outcome::Approved), (402, "declined", Outcome::Declined)] {
+        let body = serde_json::to_string_pretty(&payment(word)).unwrap();
+        let given = answer(status, "Application/JSON; charset=utf-8", &body);
+        assert_eq!(reads(&given), Reading::Final { outcome, result: body.clone() });
+        // The body repeats the key; the header need not.
+        assert_eq!(reads(&Answer { key: None, ..given }), Reading::Final { outcome, result: body });
+    }
+}
+
+#[test]
+fn a_result_that_is_not_ours_is_no_answer() {
+    let approved = || payment("approved");
+    let other = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
+    let body = approved().to_string();
+    let cases = [
+        ("another amount", ok(201, &with(approved(), "amount", json!(2491)))),
+        ("another currency", ok(201, &with(approved(), "currency", json!("USD")))),
+        ("another key", ok(201, &with(approved(), "operation", json!(other)))),
+        ("another key in the header", Answer { key: Some(other.to_owned()), ..ok(201, &approved()) }),
+        ("no key in the header's place", Answer { key: Some("yes".to_owned()), ..ok(201, &approved()) }),
+        ("declined with 201", ok(201, &payment("declined"))),
+        ("approved with 402", ok(402, &approved())),
+        ("approved and declined", ok(201, &with(approved(), "decline_code", json!("lost")))),
+        ("a word for an amount", ok(201, &with(approved(), "amount", json!("2490")))),
+        ("a fraction", ok(201, &with(approved(), "amount", json!(2490.5)))),
+        ("half of it", answer(201, "application/json", &body[..body.len() / 2])),
+        ("nothing", answer(201, "application/json", "")),
+        ("two of it", answer(201, "application/json", format!("{body}{body}"))),
+        ("a doubled amount", answer(201, "application/json", body.replacen('{', r#"{"amount":2490,"#, 1))),
+        ("a list", ok(201, &json!([approved()]))),
+        ("HTML that says JSON", answer(201, "application/json", "<html>welcome</html>")),
+        ("HTML", answer(201, "text/html", &body)),
+        ("a problem document's type", answer(201, "application/problem+json", &body)),
+        ("no content type", Answer { content_type: None, ..ok(201, &approved()) }),
+        ("not text", Answer { body: vec![0xff, 0xfe], ..ok(201, &approved()) }),
+        ("200", ok(200, &approved())),
+        ("202", ok(202, &approved())),
+        ("a portal", answer(200, "text/html", "<html>sign in</html>")),
+        ("a redirect", answer(301, "text/html", "")),
+        ("204", answer(204, "", "")),
+    ];
+    for (what, answer) in cases {
+        assert!(matches!(reads(&answer), Reading::Foreign(_)), "{what}: {:?}", reads(&answer));
+    }
+}
+
+#[test]
+fn a_refund_must_name_its_payment() {
+    let refund = json!({
+        "id": "re_1", "status": "approved", "payment_id": "pay_1", "amount": 2490, "currency": "EUR",
+        "operation": key(), "short_code": key().short_code(), "created_at": "2026-11-29T10:00:00Z",
+    });
+    let expected = |payment: &str| Expected { kind: Kind::Refund, payment_id: Some(payment.to_owned()), ..expected() };
+    assert!(matches!(read(&expected("pay_1"), &ok(201, &refund), NOW), Reading::Final { .. }));
+    assert!(matches!(read(&expected("pay_2"), &ok(201, &refund), NOW), Reading::Foreign(_)));
+    assert!(matches!(read(&expected("pay_1"), &ok(201, &payment("approved")), NOW), Reading::Foreign(_)));
+}
+
+#[test]
+fn each_problem_of_ours_has_its_reading() {
+    use ProblemType as P;
+    for kind in P::ALL {
+        let reading = reads(&problem(kind));
+        let fits = match kind {
+            P::InProgress => reading == Reading::InProgress(None),
+            P::KeyExpired => reading == Reading::Expired,
+            P::OperationCancelled => reading == Reading::Cancelled,
+            P::Unauthorized | P::Forbidden => reading == Reading::NotAllowed(kind.name()),
+            P::RateLimited | P::Internal | P::Unavailable => reading == Reading::Trouble(kind.name()),
+            _ => matches!(&reading, Reading::Refused { problem, detail } if *problem == kind.name() && detail == "why"),
+        };
+        assert!(fits, "{kind:?}: {reading:?}");
+    }
+}
+
+#[test]
+fn a_409_can_say_that_the_banks_people_must_look() {
+    let document =
+        Problem { state: Some(OperationState::NeedsAttention), ..Problem::new(ProblemType::InProgress, "odd") };
+    let document = serde_json::to_value(document).unwrap();
+    let reading = reads(&answer(409, "application/problem+json", document));
+    assert_eq!(reading, Reading::BankAttention("odd".to_owned()));
+}
+
+#[test]
+fn a_problem_that_is_not_ours_is_no_answer() {
+    let document = |kind: ProblemType| serde_json::to_value(Problem::new(kind, "why")).unwrap();
+    let keyed = || document(ProblemType::InProgress);
+    let other = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
+    let json_problem = "application/problem+json";
+    let cases = [
+        ("a foreign type", answer(409, json_problem, with(keyed(), "type", json!("/problems/conflict")))),
+        ("no type", answer(422, json_problem, json!({"detail": "no"}))),
+        ("another status inside", answer(409, json_problem, with(keyed(), "status", json!(422)))),
+        ("another status outside", answer(422, json_problem, keyed())),
+        (
+            "a type of another status",
+            answer(500, json_problem, with(document(ProblemType::Internal), "type", json!("/problems/unavailable"))),
+        ),
+        ("plain JSON", answer(409, "application/json", keyed())),
+        ("HTML with 401", answer(401, "text/html", "<html>proxy</html>")),
+        ("HTML with 404", answer(404, "text/html", "<html>nginx</html>")),
+        ("HTML with 422", answer(422, "text/html", "<html>nginx</html>")),
+        ("HTML with 502", answer(502, "text/html", "<html>nginx</html>")),
+        ("nothing with 500", Answer { status: 500, ..Answer::default() }),
+        ("408", answer(408, "text/plain", "time")),
+        ("425", answer(425, "text/plain", "early")),
+    ];
+    for (what, answer) in cases {
+        assert!(matches!(reads(&answer), Reading::Foreign(_)), "{what}: {:?}", reads(&answer));
+    }
+    for kind in
+        [ProblemType::InProgress, ProblemType::KeyExpired, ProblemType::OperationCancelled, ProblemType::KeyReused]
+    {
+        for key in [None, Some(other.to_owned())] {
+            let answer = Answer { key, ..problem(kind) };
+            assert!(matches!(reads(&answer), Reading::Foreign(_)), "{kind:?} without our key");
+        }
+    }
+}
+
+#[test]
+fn retry_after_is_seconds_or_a_date_and_is_never_negative() {
+    let read_from = |text: &str| match reads(&retry_after(problem(ProblemType::Unavailable), text)) {
+        Reading::Busy { retry_after, problem: Some("unavailable") } => Some(retry_after.as_secs()),
+        _ => None,
+    };
+    assert_eq!(read_from("7"), Some(7));
+    assert_eq!(read_from(" 7 "), Some(7));
+    assert_eq!(read_from("-7"), Some(0));
+    assert_eq!(read_from("0"), Some(0));
+    assert_eq!(read_from("999999999999999999999999"), Some(i64::MAX));
+    assert_eq!(read_from("Thu, 01 Jan 1970 00:01:30 GMT"), Some(90));
+    assert_eq!(read_from("Wed, 31 Dec 1969 23:00:00 GMT"), Some(0));
+    for nonsense in ["", "soon", "1.5", "-", "7 s"] {
+        assert_eq!(read_from(nonsense), None, "{nonsense:?}");
+    }
+    assert_eq!(
+        reads(&retry_after(problem(ProblemType::InProgress), "2")),
+        Reading::InProgress(Some(SignedDuration::from_secs(2)))
+    );
+    // Something before the bank asks to wait: it is waited for, and still isn't the bank.
+    let proxy = retry_after(answer(503, "text/html", "busy"), "5");
+    let reading = reads(&proxy);
+    assert_eq!(reading, Reading::Busy { retry_after: SignedDuration::from_secs(5), problem: None });
+    assert!(reading.is_transport());
+}
+
+#[test]
+fn a_lookup_counts_only_for_our_key_kind_amount_and_currency() {
+    let operation = |state: &str, kind: Value, result: Value| {
+        json!({"key": key(), "state": state, "kind": kind, "result": result, "created_at": "2026-11-29T10:00:00Z",
+               "completed_at": null})
+    };
+    let look = |operation: &Value| read_lookup(&expected(), &ok(200, operation), NOW);
+    let approved = payment("approved");
+    assert_eq!(
+        look(&operation("approved", json!("payment"), approved.clone())),
+        Reading::Final { outcome: Outcome::Approved, result: approved.to_string() }
+    );
+    assert_eq!(look(&operation("declined", json!("payment"), payment("declined"))).name(), "declined");
+    assert_eq!(look(&operation("cancelled", Value::Null, Value::Null)), Reading::Cancelled);
+    assert_eq!(look(&operation("cancelled", json!("payment"), Value::Null)), Reading::Cancelled);
+    assert_eq!(look(&operation("processing", json!("payment"), Value::Null)), Reading::InProgress(None));
+    assert_eq!(look(&operation("needs_attention", json!("payment"), Value::Null)).name(), "needs-attention");
+    assert_eq!(read_lookup(&expected(), &problem(ProblemType::OperationUnknown), NOW), Reading::UnknownKey);
+    assert_eq!(read_lookup(&expected(), &problem(ProblemType::NotFound), NOW).name(), "not-found");
+    assert_eq!(read_lookup(&expected(), &problem(ProblemType::Unauthorized), NOW), Reading::NotAllowed("unauthorized"));
+    let other_key = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
+    let wrong = [
+        ("another key", with(operation("approved", json!("payment"), approved.clone()), "key", json!(other_key))),
+        ("another kind", operation("approved", json!("refund"), approved.clone())),
+        ("no kind", operation("approved", Value::Null, approved.clone())),
+        ("no result", operation("approved", json!("payment"), Value::Null)),
+        ("another state than its result", operation("declined", json!("payment"), approved.clone())),
+        ("another amount", operation("approved", json!("payment"), with(approved.clone(), "amount", json!(1)))),
+        ("another currency", operation("approved", json!("payment"), with(approved, "currency", json!("USD")))),
+        ("a state of its own", operation("done", json!("payment"), Value::Null)),
+    ];
+    for (what, operation) in wrong {
+        assert!(matches!(look(&operation), Reading::Foreign(_)), "{what}");
+    }
+    let portal = answer(200, "text/html", "<html>sign in</html>");
+    assert!(matches!(read_lookup(&expected(), &portal, NOW), Reading::Foreign(_)));
+}
+
+#[test]
+fn a_policy_is_one_or_none() {
+    let policy = serde_json::to_value(policy("permanent")).unwrap();
+    assert_eq!(read_policy(&ok(200, &policy), NOW).unwrap().merchant, "demo");
+    for (what, answer, name) in [
+        ("HTML", answer(200, "text/html", "<html>"), "not-the-bank"),
+        ("half", answer(200, "application/json", &policy.to_string()[..30]), "not-the-bank"),
+        ("refused", problem(ProblemType::Unauthorized), "unauthorized"),
+        ("busy", retry_after(problem(ProblemType::RateLimited), "3"), "rate-limited"),
+        ("failed", problem(ProblemType::Internal), "internal"),
+        ("not there", problem(ProblemType::NotFound), "not-found"),
+    ] {
+        assert_eq!(read_policy(&answer, NOW).unwrap_err().name(), name, "{what}");
+    }
+}
+
+fn policy(claims: &str) -> Policy {
+    Policy {
+        bank_id: Uuid::from_u128(7),
+        merchant: "demo".to_owned(),
+        claims: claims.to_owned(),
+        retention_s: 86_400,
+        key_format: "uuid".to_owned(),
+        max_body_bytes: 65_536,
+        wait_ms: 3_000,
+        currencies: vec![Currency::EUR],
+    }
+}
+
+fn row(state: State, ask: Ask) -> Row {
+    Row {
+        key: key(),
+        lane: "sale-1".to_owned(),
+        state,
+        ask,
+        failures: 0,
+        panics: 0,
+        deaths: 0,
+        first_sent_at: (state != State::Saved).then_some(NOW),
+    }
+}
+
+/// What becomes of a row that is asked for and answered so.
+fn becomes(row: Row, reading: Reading, claims: &str, now: Timestamp) -> (Queue, Ask, Change) {
+    let mut queue = Queue::at_start(Settings::default(), None, now);
+    let mut asked = None;
+    let mut saved = None;
+    let events = [
+        Event::Tick,
+        Event::Policy(Ok(policy(claims))),
+        Event::Found { rows: vec![row], next_due_at: None },
+        Event::Begun(key()),
+        Event::Answered(key(), reading),
+    ];
+    for event in events {
+        let (next, effects) = decide(queue, event, now, 1);
+        queue = next;
+        for effect in effects {
+            match effect {
+                Effect::Call { ask, .. } => asked = Some(ask),
+                Effect::Save { change, .. } => saved = Some(*change),
+                _ => {}
+            }
+        }
+    }
+    match (asked, saved) {
+        (Some(ask), Some(change)) => (queue, ask, change),
+        other => unreachable!("it was not asked and saved: {other:?}"),
+    }
+}
+
+fn sent(state: State, reading: Reading) -> Change {
+    becomes(row(state, Ask::Send), reading, Policy::CLAIMS_PERMANENT, NOW).2
+}
+
+fn is_retried(change: &Change) -> bool {
+    let due = change.due_at.map(|at| at.duration_since(NOW));
+    change.failures == 1
+        && due.is_some_and(|due| due >= SignedDuration::ZERO && due <= SignedDuration::from_millis(500))
+}
+
+#[test]
+fn only_the_banks_word_ends_an_operation() {
+    let result = "{}".to_owned();
+    for (outcome, state) in [(Outcome::Approved, State::Approved), (Outcome::Declined, State::Declined)] {
+        let change = sent(State::Saved, Reading::Final { outcome, result: result.clone() });
+        assert_eq!((change.state, change.result.as_ref(), change.due_at), (state, Some(&result), None));
+    }
+    let change = sent(State::Unknown, Reading::Cancelled);
+    assert_eq!((change.state, change.due_at), (State::Cancelled, None));
+}
+
+#[test]
+fn without_a_valid_answer_it_is_unknown_and_tried_again() {
+    let no_answer = |how| Reading::NoAnswer { how, detail: String::new() };
+    let readings = [
+        no_answer("time-out"),
+        no_answer("reset"),
+        no_answer("torn"),
+        Reading::Foreign(String::new()),
+        Reading::Trouble("internal"),
+    ];
+    for reading in readings {
+        for state in [State::Saved, State::Sending, State::Unknown] {
+            let change = sent(state, reading.clone());
+            assert_eq!(change.state, State::Unknown, "{reading:?} from {state}");
+            assert!(is_retried(&change), "{change:?}");
+            assert_eq!(change.last_answer, Some(reading.name()));
+        }
+    }
+}
+
+#[test]
+fn saved_means_never_sent() {
+    let refused = || Reading::NoConnection("refused".to_owned());
+    assert_eq!(sent(State::Saved, refused()).state, State::Saved);
+    assert_eq!(sent(State::Unknown, refused()).state, State::Unknown);
+    assert_eq!(sent(State::Sending, refused()).state, State::Unknown);
+    assert!(is_retried(&sent(State::Saved, refused())));
+    let error = CallError::NoConnection("refused".to_owned());
+    assert_eq!(Reading::from(error).name(), "no-connection");
+}
+
+#[test]
+fn a_bank_that_is_at_it_is_waited_for() {
+    let change = sent(State::Saved, Reading::InProgress(Some(SignedDuration::from_secs(3))));
+    assert_eq!((change.state, change.failures), (State::Sending, 0));
+    let wait = change.not_before.unwrap().duration_since(NOW);
+    assert!((3..=4).contains(&wait.as_secs()), "{wait}");
+    assert_eq!(change.due_at, change.not_before);
+    // However long it asks for, and however short.
+    let wait = |asked| sent(State::Saved, Reading::InProgress(Some(asked))).not_before.unwrap().duration_since(NOW);
+    assert!(wait(SignedDuration::from_secs(i64::MAX)).as_secs() <= 15 * 60 + 1);
+    assert!(wait(SignedDuration::ZERO).as_secs() >= 1);
+}
+
+#[test]
+fn a_busy_bank_holds_the_whole_queue() {
+    let busy = Reading::Busy { retry_after: SignedDuration::from_secs(20), problem: Some("unavailable") };
+    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), busy, Policy::CLAIMS_PERMANENT, NOW);
+    assert_eq!(change.state, State::Unknown);
+    let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 2);
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })), "{effects:?}");
+    let later = |seconds| NOW + SignedDuration::from_secs(seconds);
+    let looks = |queue: Queue, now| {
+        let (queue, effects) = decide(queue, Event::Wake(outbox::decide::Wake::CheckNow), now, 3);
+        let (_, more) = decide(queue, Event::MadeDue, now, 3);
+        effects.iter().chain(&more).any(|effect| matches!(effect, Effect::Look { .. } | Effect::AskPolicy))
+    };
+    assert!(!looks(queue.clone(), later(1)), "no button passes it");
+    assert!(!looks(queue.clone(), later(19)));
+    assert!(looks(queue, later(22)));
+}
+
+#[test]
+fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
+    let refused = Reading::Refused { problem: "key-reused", detail: "amount".to_owned() };
+    let change = sent(State::Unknown, refused);
+    assert_eq!(change.state, State::NeedsAttention);
+    assert_eq!(change.reason.as_deref(), Some("key-reused: amount"));
+    assert_eq!(change.due_at, Some(NOW + SignedDuration::from_mins(15)));
+    let change = sent(State::Unknown, Reading::BankAttention("odd".to_owned()));
+    assert_eq!((change.state, change.reason.as_deref()), (State::NeedsAttention, Some("bank: odd")));
+
+    let aside = |reading| becomes(row(State::NeedsAttention, Ask::Send), reading, Policy::CLAIMS_PERMANENT, NOW);
+    let found = Reading::Final { outcome: Outcome::Approved, result: "{}".to_owned() };
+    let (_, ask, change) = aside(found);
+    assert_eq!((ask, change.state), (Ask::LookUp, State::Approved), "a look may end it");
+    for reading in [Reading::UnknownKey, Reading::InProgress(None), Reading::Trouble("internal")] {
+        let (_, ask, change) = aside(reading);
+        assert_eq!((ask, change.ask, change.state), (Ask::LookUp, Ask::LookUp, State::NeedsAttention));
+    }
+}
+
+#[test]
+fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
+    let refused = Reading::NotAllowed("unauthorized");
+    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), refused, Policy::CLAIMS_PERMANENT, NOW);
+    assert_eq!((change.state, change.failures, change.due_at), (State::Unknown, 0, Some(NOW)));
+    let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 1);
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
+    let (queue, effects) = decide(queue, Event::Tick, NOW + SignedDuration::from_secs(1), 1);
+    assert!(effects.contains(&Effect::AskPolicy), "one question shows when it works again");
+    let (_, effects) = decide(queue, Event::Policy(Ok(policy("permanent"))), NOW + SignedDuration::from_secs(1), 1);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
+}
+
+#[test]
+fn an_expired_response_is_looked_up_and_never_guessed() {
+    let change = sent(State::Unknown, Reading::Expired);
+    assert_eq!((change.state, change.ask, change.due_at), (State::Unknown, Ask::LookUp, Some(NOW)));
+    let look = |reading, claims| becomes(row(State::Unknown, Ask::LookUp), reading, claims, NOW);
+    let (_, ask, change) = look(Reading::UnknownKey, "permanent");
+    assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Ask::Resend));
+    let (_, _, change) = look(Reading::UnknownKey, "24h");
+    assert_eq!(change.state, State::NeedsAttention, "a bank that forgets may charge twice");
+    let (_, _, change) = look(Reading::InProgress(None), "permanent");
+    assert_eq!((change.state, change.ask), (State::Unknown, Ask::LookUp));
+}
+
+#[test]
+fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
+    let trouble = || Reading::Trouble("internal");
+    let asked = |row: Row, hours| becomes(row, trouble(), "permanent", NOW + SignedDuration::from_hours(hours)).1;
+    assert_eq!(asked(row(State::Unknown, Ask::Send), 23), Ask::Send);
+    assert_eq!(asked(row(State::Unknown, Ask::Send), 25), Ask::LookUp);
+    assert_eq!(asked(row(State::Unknown, Ask::Resend), 25), Ask::Send, "it was looked up");
+    assert_eq!(asked(row(State::Saved, Ask::Send), 25), Ask::Send, "it was never sent");
+}
+
+#[test]
+fn three_panics_set_an_operation_aside() {
+    let panics = |panics, event| {
+        let found = Row { panics, ..row(State::Saved, Ask::Send) };
+        let mut queue = Queue::at_start(Settings::default(), None, NOW);
+        let mut saved = None;
+        for event in [
+            Event::Tick,
+            Event::Policy(Ok(policy("permanent"))),
+            Event::Found { rows: vec![found], next_due_at: None },
+            Event::Begun(key()),
+            event,
+        ] {
+            let (next, effects) = decide(queue, event, NOW, 1);
+            queue = next;
+            saved = effects.into_iter().find_map(|effect| match effect {
+                Effect::Save { change, .. } => Some(*change),
+                _ => saved.take(),
+            });
+        }
+        saved.unwrap()
+    };
+    let change = panics(1, Event::Panicked(key()));
+    assert_eq!((change.state, change.panics), (State::Unknown, 2));
+    let change = panics(2, Event::Panicked(key()));
+    assert_eq!((change.state, change.panics), (State::NeedsAttention, 3));
+    let change = panics(2, Event::Stop);
+    assert_eq!((change.state, change.panics), (State::Unknown, 2), "the end of the program is no fault of it");
+}
+
+#[test]
+fn what_the_process_died_with_twice_is_tried_alone() {
+    let (key_2, key_3) = ("0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a01", "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a02");
+    let other = |key: &str, lane: &str| Row {
+        key: key.parse().unwrap(),
+        lane: lane.to_owned(),
+        ..row(State::Saved, Ask::Send)
+    };
+    let deadly = Row { deaths: 2, ..row(State::Unknown, Ask::Send) };
+    let started = |rows: Vec<Row>| {
+        let mut queue = Queue::at_start(Settings::default(), None, NOW);
+        let mut begun = Vec::new();
+        for event in [Event::Tick, Event::Policy(Ok(policy("permanent"))), Event::Found { rows, next_due_at: None }] {
+            let (next, effects) = decide(queue, event, NOW, 1);
+            queue = next;
+            begun.extend(effects.into_iter().filter_map(|effect| match effect {
+                Effect::Begin { row, .. } => Some(row.key.to_string()),
+                _ => None,
+            }));
+        }
+        begun
+    };
+    assert_eq!(started(vec![deadly.clone(), other(key_2, "b"), other(key_3, "c")]), [key().to_string()]);
+    assert_eq!(started(vec![other(key_2, "b"), deadly, other(key_3, "c")]), [key_2]);
+    assert_eq!(started(vec![other(key_2, "b"), other(key_3, "c")]), [key_2, key_3]);
+    assert_eq!(started(vec![other(key_2, "b"), other(key_3, "b")]), [key_2], "one of a lane at a time");
+}
