@@ -244,14 +244,28 @@ describe('cash', () => {
     expect((await shown('change')).textContent).toBe('3.80');
   });
 
-  it('says so where it is too little, and stays', async () => {
+  it('is not taken where it is too little', async () => {
     await openWindow({}, 2);
     await click('pay');
     await click('tender-cash');
     await click('keypad-1');
+    expect(byId('confirm-pay')).toHaveProperty('disabled', true);
+    expect(textOf('confirm-pay')).toBe('Not enough cash yet');
+  });
+});
+
+describe('a refusal of the till', () => {
+  it('is said in words, and the dialog stays', async () => {
+    const till = await openWindow({}, 2);
+    await click('pay');
+    await shown('confirm-pay');
+    for (const key of ['keypad-9', 'keypad-00']) await click(key);
+    await click('card-tok_visa');
     await click('confirm-pay');
-    expect((await shown('command-error')).dataset['code']).toBe('invalid-amount');
-    expect(maybe('change')).toBeNull();
+    expect((await shown('command-error')).dataset['code']).toBe('over-due');
+    expect(textOf('command-error')).toBe('That is more than what is due.');
+    expect(maybe('pay-choice')).not.toBeNull();
+    expect(till.made).toHaveLength(0);
   });
 });
 

@@ -117,6 +117,7 @@ export const en = {
     confirmCash: (amount: string) => `Take ${amount}`,
     chooseCard: 'Choose a card',
     chooseCash: 'Enter the cash',
+    tooLittle: 'Not enough cash yet',
     reset: 'Whole amount',
     paidSoFar: (amount: string) => `${amount} is paid already`,
   },

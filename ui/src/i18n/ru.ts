@@ -119,6 +119,7 @@ export const ru: Catalogue = {
     confirmCash: (amount: string) => `Принять ${amount}`,
     chooseCard: 'Выберите карту',
     chooseCash: 'Введите сумму',
+    tooLittle: 'Пока не хватает',
     reset: 'Вся сумма',
     paidSoFar: (amount: string) => `Уже оплачено ${amount}`,
   },

@@ -4,16 +4,17 @@
 
 import type { Backend, TillEvents } from './backend';
 import { demoArticles, demoCategories } from './memory-catalogue';
-import { decimalsOf, formatAmount } from './money';
+import { cards, grossOf, receiptOf, sum, summaryOf, taxIn } from './memory-figures';
+import { decimalsOf } from './money';
 import { fromThousandths, toThousandths } from './quantity';
 import type {
   AppInfo,
   Article,
-  Chip,
   CommandError,
   ErrorCode,
   Operation,
   OperationState,
+  Receipt,
   Sale,
   Summary,
   Tender,
@@ -30,37 +31,12 @@ export type MemoryOptions = {
   articles?: Article[];
 };
 
-const cards: Record<string, { brand: string; last4: string; declines?: string }> = {
-  tok_visa: { brand: 'visa', last4: '4242' },
-  tok_mastercard: { brand: 'mastercard', last4: '4444' },
-  tok_mir: { brand: 'mir', last4: '2200' },
-  tok_account_1: { brand: 'visa', last4: '0001' },
-  tok_insufficient_funds: { brand: 'visa', last4: '9995', declines: 'insufficient_funds' },
-  tok_expired: { brand: 'visa', last4: '0069', declines: 'expired' },
-  tok_lost: { brand: 'visa', last4: '9987', declines: 'lost' },
-  tok_do_not_honor: { brand: 'visa', last4: '0002', declines: 'do_not_honor' },
-};
-
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 function refuse(code: ErrorCode, message: string): CommandError {
   return { code, message, retryable: code === 'storage' };
 }
 
-/** round(price × thousandths ÷ 1000), half away from zero. */
-function grossOf(price: number, quantity: string): number {
-  const exact = BigInt(price) * (toThousandths(quantity) ?? 0n);
-  return Number((exact + 500n) / 1000n);
-}
-
-/** The tax inside a gross figure: round(gross × rate ÷ (100 + rate)). */
-function taxIn(gross: number, rate: string): number {
-  const thousandths = toThousandths(rate) ?? 0n;
-  const below = 100_000n + thousandths;
-  return Number((BigInt(gross) * thousandths * 2n + below) / (below * 2n));
-}
-
-const sum = (figures: number[]) => figures.reduce((a, b) => a + b, 0);
 
 export class MemoryBackend implements Backend {
   /** How often `payCard` was called, and how many operations that made. */
@@ -314,34 +290,8 @@ export class MemoryBackend implements Backend {
     return this.#copy(this.#sale(saleId));
   }
 
-  async receipt(saleId: string) {
-    const sale = this.#sale(saleId);
-    const width = 40;
-    const figure = (amount: number) => formatAmount(amount, this.currency, 'en');
-    const row = (left: string, right: string) => left.slice(0, width - right.length - 1).padEnd(width - right.length) + right;
-    const rows = [
-      '                 KASSA',
-      '          Corner Shop, Till 1',
-      '',
-      row(`Receipt ${sale.receiptNumber ?? ''}`, '2026-11-29 14:05'),
-      '-'.repeat(width),
-      ...sale.lines.flatMap((line) => [row(line.name, figure(line.total)), `  ${line.quantity} x ${figure(line.unitPrice)}`]),
-      '-'.repeat(width),
-      row('TOTAL', `${this.currency} ${figure(sale.total)}`),
-      ...sale.taxes.map(({ rate, tax }) => row(`of it tax ${rate} %`, figure(tax))),
-      '',
-      ...sale.tenders.flatMap((tender) =>
-        tender.kind === 'cash'
-          ? [row('Cash', figure(tender.tendered ?? 0)), row('Change', figure(tender.change ?? 0))]
-          : [
-              row(`Card ${tender.operation?.last4 ?? ''} ${tender.state}`, figure(tender.amount)),
-              row(`Payment ${tender.operation?.shortCode ?? ''}`, tender.operation?.approvalCode ?? ''),
-            ],
-      ),
-      '',
-      '               Thank you',
-    ];
-    return { saleId, receiptNumber: sale.receiptNumber, lines: rows, text: rows.join('\n') };
+  async receipt(saleId: string): Promise<Receipt> {
+    return receiptOf(this.#copy(this.#sale(saleId)));
   }
 
   async operation(key: string): Promise<Operation> {
@@ -524,35 +474,7 @@ export class MemoryBackend implements Backend {
   }
 
   #summary(): Summary {
-    const all = [...this.#operations.values()];
-    const unsettled = all.filter(({ state }) => state === 'saved' || state === 'sending' || state === 'unknown');
-    const waiting = unsettled.filter(({ state, attempts }) => state === 'unknown' || (state === 'saved' && attempts > 0));
-    const needsAttention = all.filter(({ state }) => state === 'needs_attention').length;
-    const chip: Chip =
-      needsAttention > 0
-        ? 'attention'
-        : this.#paused !== null
-          ? 'paused'
-          : waiting.length > 0
-            ? 'waiting'
-            : unsettled.length > 0
-              ? 'busy'
-              : 'ok';
-    return {
-      unsettled: unsettled.length,
-      sending: unsettled.length - waiting.length,
-      waiting: waiting.length,
-      amounts: unsettled.length === 0 ? [] : [{ currency: this.currency, amount: sum(unsettled.map(({ amount }) => amount)) }],
-      oldestAt: unsettled[0]?.createdAt ?? null,
-      needsAttention,
-      otherBank: 0,
-      paused: this.#paused,
-      bankReachable: waiting.some(({ lastAnswer }) => lastAnswer === 'no-connection') ? false : true,
-      bankProblem: null,
-      lastContactAt: null,
-      nextAttemptAt: unsettled[0]?.dueAt ?? null,
-      chip,
-    };
+    return summaryOf([...this.#operations.values()], this.currency, this.#paused);
   }
 
   #tellSummary(): void {

@@ -33,7 +33,9 @@ export class PaymentStore {
     if (this.card === null) return null;
     return this.amount ?? this.begun.due;
   });
-  ready = $derived(this.offer !== null && this.offer > 0 && !this.confirming);
+  /** Cash that does not cover what is due; the till would refuse it. */
+  tooLittle = $derived(this.kind === 'cash' && this.offer !== null && this.begun !== null && this.offer < this.begun.cashDue);
+  ready = $derived(this.offer !== null && this.offer > 0 && !this.tooLittle && !this.confirming);
 
   #told: { key: string; panel: Panel } | null = null;
   panel: Panel | null = $derived.by(() => {
