@@ -1,6 +1,7 @@
 //! Tests of the till over a real file, with the bank's word put in by hand.
 
 mod cart;
+mod chance;
 mod frozen;
 mod pay;
 mod receipt;

@@ -11,24 +11,27 @@ use till::State;
 /// Characters of a reference at most, by the bank's contract.
 const REFERENCE_CHARS_MAX: usize = 64;
 
+/// What every command takes.
+const HEADING: &str = "Till and bank";
+
 /// The till with no window: takes payments, settles them, and shows what became of them.
 ///
 /// Results go to stdout, one JSON document a line where said so; everything else goes to stderr.
 /// Exit codes: 0 done, 1 refused (the reason is on stderr), 2 wrong usage.
 #[derive(Debug, Parser)]
-#[command(name = "kassa-till", version, max_term_width = 100)]
+#[command(name = "kassa-till", version)]
 pub(crate) struct Cli {
     /// The folder with the till's data, made private to you where it is missing [default: this system's folder for
     /// application data]
-    #[arg(long, value_name = "DIR", env = "KASSA_DATA_DIR", global = true)]
+    #[arg(long, value_name = "DIR", env = "KASSA_DATA_DIR", global = true, help_heading = HEADING)]
     pub(crate) data: Option<PathBuf>,
 
     /// The bank's address. One that is not on this machine must be https
-    #[arg(long, value_name = "URL", env = "KASSA_BANK_URL", global = true)]
+    #[arg(long, value_name = "URL", env = "KASSA_BANK_URL", global = true, help_heading = HEADING)]
     pub(crate) bank_url: Option<String>,
 
     /// The secret that names this shop at the bank. Better in the environment than here, where others see it
-    #[arg(long, value_name = "SECRET", env = "KASSA_BANK_TOKEN", hide_env_values = true, global = true)]
+    #[arg(long, value_name = "SECRET", env = "KASSA_BANK_TOKEN", hide_env_values = true, global = true, help_heading = HEADING)]
     pub(crate) bank_token: Option<String>,
 
     #[command(subcommand)]

@@ -61,6 +61,7 @@ async fn the_database_refuses_to_touch_what_is_frozen() -> Checked {
              SELECT id, 'X', 'X', 'piece', 1, 1000, 0 FROM sales",
             "no line is added",
         ),
+        ("INSERT INTO sale_taxes SELECT id, 99, 0, 0 FROM sales", "no tax is added"),
         ("UPDATE sale_taxes SET tax = 0", "never changes"),
         ("DELETE FROM sale_taxes", "no tax is removed"),
         ("UPDATE sales SET total = 1, net = 1, tax = 0", "a frozen figure never changes"),
@@ -103,6 +104,40 @@ async fn the_database_refuses_to_touch_what_is_frozen() -> Checked {
     ] {
         refuses(&file, change, reason);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sale_is_frozen_whole_or_not_at_all() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let file = scene.file()?;
+    let born_paying = "INSERT INTO sales
+        SELECT '00000000-0000-4000-8000-000000000000', 'paying', 1, currency, prices_include_tax, cash_step, cash_rounding, 1,
+            1, 0, 0, 0, 1, NULL, NULL, created_at, updated_at, NULL FROM sales";
+    refuses(&file, born_paying, "a sale begins open");
+    let freeze = |net: i64, tax: i64, discount: i64| {
+        format!(
+            "UPDATE sales SET state = 'paying', number = 1, net = {net}, tax = {tax}, tip = 0, discount = {discount},
+                 total = {}",
+            net + tax
+        )
+    };
+    refuses(&file, &freeze(531, 59, 0), "a sale is frozen whole");
+    file.execute_batch(
+        "UPDATE lines SET gross = quantity * unit_price / 1000, discount = 0, sale_discount = 0,
+             total = quantity * unit_price / 1000;
+         INSERT INTO sale_taxes SELECT id, 7000, 346, 24 FROM sales;
+         INSERT INTO sale_taxes SELECT id, 19000, 185, 35 FROM sales",
+    )?;
+    for (net, tax, discount) in [(530, 59, 0), (531, 58, 0), (530, 60, 0), (531, 59, 1)] {
+        refuses(&file, &freeze(net, tax, discount), "a sale is frozen whole");
+    }
+    assert_eq!(file.execute(&freeze(531, 59, 0), [])?, 1);
+    assert_eq!(scene.till.sale(sale.id).await?.due, 590);
+    let empty = scene.till.hold_sale(sale.id).await?;
+    let empty_freeze = format!("{} WHERE id = '{}'", freeze(0, 0, 0).replace("number = 1", "number = 2"), empty.id);
+    refuses(&file, &empty_freeze, "a sale is frozen whole");
     Ok(())
 }
 
