@@ -1,0 +1,38 @@
+//! What the window has to know before it shows anything.
+
+use tauri::State;
+use till::Till;
+
+use super::Answer;
+use crate::dto::{AppInfo, BankInfo, Minor, TestCard, TestCardOutcome};
+
+/// The cards of the mock card reader: a token of the bank's contract, what the customer shows, and what the play bank
+/// says to it.
+const TEST_CARDS: [(&str, &str, TestCardOutcome); 8] = [
+    ("tok_visa", "Visa ·· 4242", TestCardOutcome::Approves),
+    ("tok_mastercard", "Mastercard ·· 4444", TestCardOutcome::Approves),
+    ("tok_mir", "Mir ·· 2200", TestCardOutcome::Approves),
+    ("tok_insufficient_funds", "Not enough funds", TestCardOutcome::Declines),
+    ("tok_expired", "Expired card", TestCardOutcome::Declines),
+    ("tok_lost", "Lost card", TestCardOutcome::Declines),
+    ("tok_do_not_honor", "Do not honor", TestCardOutcome::Declines),
+    ("tok_account_1", "Account 1", TestCardOutcome::Account),
+];
+
+/// This program, its shop and its bank.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn app_info(till: State<'_, Till>, bank: State<'_, BankInfo>) -> Answer<AppInfo> {
+    let settings = till.settings().await?;
+    Ok(AppInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        data_dir: till.data_dir().display().to_string(),
+        currency: settings.currency.to_string(),
+        decimals: settings.currency.minor_digits(),
+        cash_step: Minor(settings.cash.step()),
+        bank: bank.inner().clone(),
+        test_cards: TEST_CARDS
+            .map(|(token, label, outcome)| TestCard { token: token.to_owned(), label: label.to_owned(), outcome })
+            .into(),
+    })
+}

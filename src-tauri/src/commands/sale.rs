@@ -1,0 +1,88 @@
+//! The sale in front of the cashier, those put aside, and the receipt of one that is paid.
+
+use tauri::State;
+use till::{Till, TillError};
+
+use super::{Answer, id};
+use crate::dto::{Receipt, Sale, all};
+
+/// The sale in front, made where there is none.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn open_sale(till: State<'_, Till>) -> Answer<Sale> {
+    Ok(till.open_sale().await?.into())
+}
+
+/// Rings up an article by SKU or barcode: one of it, or the quantity given.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn add_article(till: State<'_, Till>, sku: String, quantity: Option<String>) -> Answer<Sale> {
+    Ok(till.add_article(&sku, quantity.as_deref()).await?.into())
+}
+
+/// Sets the quantity of a line.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn set_quantity(till: State<'_, Till>, line_id: String, quantity: String) -> Answer<Sale> {
+    Ok(till.set_quantity(line(&line_id)?, &quantity).await?.into())
+}
+
+/// Removes a line.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn remove_line(till: State<'_, Till>, line_id: String) -> Answer<Sale> {
+    Ok(till.remove_line(line(&line_id)?).await?.into())
+}
+
+/// Removes all lines.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn clear_sale(till: State<'_, Till>) -> Answer<Sale> {
+    Ok(till.clear_sale().await?.into())
+}
+
+/// A sale to begin with, after a completed one.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn new_sale(till: State<'_, Till>) -> Answer<Sale> {
+    Ok(till.new_sale().await?.into())
+}
+
+/// Puts a sale under payment aside, where it completes by itself, and gives the one to go on with.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn hold_sale(till: State<'_, Till>, sale_id: String) -> Answer<Sale> {
+    Ok(till.hold_sale(id(&sale_id, "sale")?).await?.into())
+}
+
+/// The sales put aside and not completed.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn held_sales(till: State<'_, Till>) -> Answer<Vec<Sale>> {
+    Ok(all(till.held_sales().await?))
+}
+
+/// Takes up a sale that was put aside.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn resume_sale(till: State<'_, Till>, sale_id: String) -> Answer<Sale> {
+    Ok(till.resume_sale(id(&sale_id, "sale")?).await?.into())
+}
+
+/// Opens a sale again whose payments were all declined or cancelled.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn back_to_cart(till: State<'_, Till>, sale_id: String) -> Answer<Sale> {
+    Ok(till.back_to_cart(id(&sale_id, "sale")?).await?.into())
+}
+
+/// The receipt of a sale that is paid or under payment.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn receipt(till: State<'_, Till>, sale_id: String) -> Answer<Receipt> {
+    Ok(till.receipt(id(&sale_id, "sale")?).await?.into())
+}
+
+fn line(text: &str) -> Result<i64, TillError> {
+    text.parse().map_err(|_| TillError::NotFound("line"))
+}

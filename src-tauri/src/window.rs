@@ -1,0 +1,84 @@
+//! The one window, from the moment the queue runs until both have ended.
+
+use std::{process::ExitCode, sync::Mutex};
+
+use anyhow::Result;
+use tauri::{App, AppHandle, RunEvent, WebviewWindowBuilder, async_runtime};
+
+use crate::{bindings, events, shop::Shop};
+
+/// Shows the window and, when it is closed or the process is asked to end, closes the shop.
+///
+/// # Errors
+/// Where the window system refuses. The shop is closed then.
+pub(crate) fn show(shop: Shop) -> Result<ExitCode> {
+    let bindings = bindings::builder();
+    let told = shop.till.subscribe();
+    let (till, bank) = (shop.till.clone(), shop.bank.clone());
+    let app = tauri::Builder::default()
+        .manage(till.clone())
+        .manage(bank)
+        .invoke_handler(bindings.invoke_handler())
+        .setup(move |app| {
+            bindings.mount_events(app);
+            async_runtime::spawn(events::forward(app.handle().clone(), till, told));
+            async_runtime::spawn(end_on_signal(app.handle().clone()));
+            // An error given back here would be a panic there.
+            if let Err(error) = open(app) {
+                eprintln!("kassa: the window could not be opened: {error}");
+                tracing::error!("the window could not be opened: {error}");
+                app.handle().exit(1);
+            }
+            Ok(())
+        })
+        .build(crate::context());
+    let app = match app {
+        Ok(app) => app,
+        Err(error) => {
+            async_runtime::block_on(shop.close());
+            return Err(error.into());
+        }
+    };
+    let shop = Mutex::new(Some(shop));
+    let code = app.run_return(move |_, event| {
+        if let RunEvent::Exit = event
+            && let Ok(mut shop) = shop.lock()
+            && let Some(shop) = shop.take()
+        {
+            async_runtime::block_on(shop.close());
+        }
+    });
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+fn open(app: &App) -> tauri::Result<()> {
+    for window in &app.config().app.windows {
+        WebviewWindowBuilder::from_config(app, window)?.build()?;
+    }
+    Ok(())
+}
+
+/// A polite request to end is a close like any other.
+#[cfg(unix)]
+async fn end_on_signal(app: AppHandle) {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            app.exit(0);
+        }
+        (Err(error), _) | (_, Err(error)) => tracing::warn!("signals only end the app at once: {error}"),
+    }
+}
+
+#[cfg(not(unix))]
+async fn end_on_signal(app: AppHandle) {
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => app.exit(0),
+        Err(error) => tracing::warn!("signals only end the app at once: {error}"),
+    }
+}

@@ -1,0 +1,131 @@
+//! The bank and its gateway as two real processes, each with a private database and the fault lab open.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{
+    process::{Process, signal},
+    programs,
+};
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+
+/// The merchant's secret of every test's bank.
+pub(crate) const SECRET: &str = "sk_test_of_the_whole";
+
+/// What moved at the gateway, which is the truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Charges {
+    pub(crate) count: i64,
+    /// Minor units of the euro.
+    pub(crate) euros: i64,
+}
+
+/// A bank with its gateway.
+pub(crate) struct Bank {
+    folder: PathBuf,
+    _gateway: Process,
+    gateway_url: String,
+    process: Option<Process>,
+    pub(crate) url: String,
+    http: reqwest::Client,
+}
+
+impl Bank {
+    /// Starts both on free ports, with their data and output in the folder.
+    pub(crate) async fn start(folder: &Path) -> Result<Self> {
+        let mut gateway = start_gateway(&folder.join("gateway.db"), folder)?;
+        let gateway_url = ready(&mut gateway).await?;
+        let http = reqwest::Client::builder().timeout(CALL_LIMIT).no_proxy().build()?;
+        let mut bank =
+            Self { folder: folder.to_owned(), _gateway: gateway, gateway_url, process: None, url: String::new(), http };
+        bank.serve("127.0.0.1:0").await?;
+        Ok(bank)
+    }
+
+    /// Kills the bank where it stands. The gateway stays.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.process.take().context("the bank is down already")?.kill()
+    }
+
+    /// Starts the bank again at its old address, on its old data.
+    pub(crate) async fn start_again(&mut self) -> Result<()> {
+        ensure!(self.process.is_none(), "the bank is up");
+        let address = self.url.trim_start_matches("http://").to_owned();
+        self.serve(&address).await
+    }
+
+    async fn serve(&mut self, listen: &str) -> Result<()> {
+        let mut command = Command::new(programs::bank()?);
+        command
+            .args(["serve", "--lab", "--listen", listen, "--gateway-url", &self.gateway_url])
+            .args(["--token", &format!("shop={SECRET}"), "--db"])
+            .arg(self.folder.join("bank.db"));
+        let mut process = Process::start("bank", &mut command, &self.folder)?;
+        self.url = ready(&mut process).await?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Sets the faults of the bank, in place of those before.
+    pub(crate) async fn faults(&self, rules: Value) -> Result<()> {
+        let answer = self.http.put(format!("{}/lab/faults", self.url)).json(&rules).send().await?;
+        let status = answer.status();
+        ensure!(status.is_success(), "the lab says {status} to {rules}: {}", answer.text().await?);
+        Ok(())
+    }
+
+    /// Ends every fault, and lets go what hangs.
+    pub(crate) async fn no_faults(&self) -> Result<()> {
+        self.http.delete(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// How often the rules set have fired, together.
+    pub(crate) async fn hits(&self) -> Result<u64> {
+        let shown: Value =
+            self.http.get(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?.json().await?;
+        let rules = shown.as_array().or_else(|| shown["faults"].as_array()).context("the lab shows no list")?;
+        Ok(rules.iter().filter_map(|rule| rule["hits"].as_u64()).sum())
+    }
+
+    /// What moved at the gateway.
+    pub(crate) async fn charges(&self) -> Result<Charges> {
+        ledger(&self.http, &self.gateway_url).await
+    }
+}
+
+/// What moved at a gateway whose process is gone, read from its database.
+pub(crate) async fn charges_left_in(db: &Path, folder: &Path) -> Result<Charges> {
+    let mut gateway = start_gateway(db, folder)?;
+    let url = ready(&mut gateway).await?;
+    let charges = ledger(&reqwest::Client::builder().timeout(CALL_LIMIT).no_proxy().build()?, &url).await;
+    signal("TERM", gateway.pid())?;
+    gateway.ended(STOP_LIMIT).await?;
+    charges
+}
+
+fn start_gateway(db: &Path, folder: &Path) -> Result<Process> {
+    let mut command = Command::new(programs::bank()?);
+    command.args(["gateway", "--lab", "--listen", "127.0.0.1:0", "--db"]).arg(db);
+    Process::start("gateway", &mut command, folder)
+}
+
+async fn ready(process: &mut Process) -> Result<String> {
+    let line: Value = serde_json::from_str(&process.first_line(START_LIMIT).await?)?;
+    line["url"].as_str().map(str::to_owned).with_context(|| format!("no url in {line}"))
+}
+
+async fn ledger(http: &reqwest::Client, gateway_url: &str) -> Result<Charges> {
+    let ledger: Value = http.get(format!("{gateway_url}/lab/ledger")).send().await?.error_for_status()?.json().await?;
+    let count = ledger["charges"].as_i64().with_context(|| format!("no charges in {ledger}"))?;
+    Ok(Charges { count, euros: ledger["charged"]["EUR"].as_i64().unwrap_or(0) })
+}

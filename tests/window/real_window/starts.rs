@@ -1,0 +1,81 @@
+//! Starts that must not succeed: each says why, and leaves everything as it is.
+
+use std::{
+    fs,
+    os::unix::fs::{FileExt, PermissionsExt},
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+
+use super::{CROISSANT, ONCE};
+use crate::{
+    harness::until,
+    stage::{Asks, Stage},
+};
+
+const STEP_LIMIT: Duration = Duration::from_secs(20);
+/// Where a SQLite file keeps its `user_version`, in bytes from its start; four bytes, the highest first.
+const USER_VERSION_AT: u64 = 60;
+
+#[test]
+fn a_second_start_on_one_folder_says_so_and_does_not_disturb_the_first() -> Result<()> {
+    Stage::play("second-start", Asks::NamedBank, async |stage| {
+        let second = stage.start_beside("second")?;
+        until("the second start says why", STEP_LIMIT, async || {
+            Ok(second.said()?.contains("is in use by another process").then_some(()))
+        })
+        .await?;
+        until("the second start shows why", STEP_LIMIT, async || {
+            Ok(stage.display.shows_window("Kassa did not start")?.then_some(()))
+        })
+        .await?;
+        ensure!(second.said()?.lines().count() == 1, "one line, not: {}", second.said()?);
+        drop(second);
+
+        let screen = stage.screen()?;
+        screen.ring_up(CROISSANT).await?;
+        screen.pay_by_card("tok_visa").await?;
+        screen.see("pay-approved").await?;
+        ensure!(stage.bank()?.charges().await? == ONCE);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_file_of_a_newer_kassa_is_refused_and_left_as_it_is() -> Result<()> {
+    Stage::play("newer-file", Asks::NamedBank, async |stage| {
+        stage.close().await?;
+        let file = stage.data.join("till.db");
+        let of_a_later_version = u32::from(u16::MAX).to_be_bytes();
+        fs::File::options().write(true).open(&file)?.write_all_at(&of_a_later_version, USER_VERSION_AT)?;
+        let before = fs::read(&file)?;
+
+        let refused = stage.start_beside("refused")?;
+        until("the start says why", STEP_LIMIT, async || Ok(refused.said()?.contains("newer").then_some(()))).await?;
+        until("the start shows why", STEP_LIMIT, async || {
+            Ok(stage.display.shows_window("Kassa did not start")?.then_some(()))
+        })
+        .await?;
+        drop(refused);
+        ensure!(fs::read(&file)? == before, "the file was changed");
+        Ok(())
+    })
+}
+
+#[test]
+fn the_folder_and_all_in_it_are_the_users_alone() -> Result<()> {
+    Stage::play("private-folder", Asks::BundledBank, async |stage| {
+        let mut open = vec![stage.data.clone()];
+        while let Some(path) = open.pop() {
+            let found = fs::metadata(&path)?;
+            if found.is_dir() {
+                ensure!(found.permissions().mode() & 0o077 == 0, "{} can be looked into by others", path.display());
+                for entry in fs::read_dir(&path)? {
+                    open.push(entry?.path());
+                }
+            }
+        }
+        Ok(())
+    })
+}
