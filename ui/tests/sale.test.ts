@@ -1,5 +1,5 @@
 import { fireEvent, waitFor } from '@testing-library/svelte';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { byId, click, maybe, openWindow, press, shown, textOf } from './window';
 
@@ -10,6 +10,17 @@ describe('the cart', () => {
     for (let n = 0; n < 10; n += 1) tile.click();
     await waitFor(() => expect(textOf('line-1-qty')).toBe('10'));
     expect(textOf('total')).toBe('€22.00');
+  });
+
+  it('counts every press of + while the till is slow', async () => {
+    const till = await openWindow({}, 1);
+    const set = till.setQuantity.bind(till);
+    vi.spyOn(till, 'setQuantity').mockImplementation(async (line, quantity) => {
+      await new Promise((done) => setTimeout(done, 30));
+      return set(line, quantity);
+    });
+    for (let n = 0; n < 3; n += 1) await press('+');
+    await waitFor(() => expect(textOf('line-1-qty')).toBe('4'));
   });
 
   it('counts up and down, and takes out the selected line', async () => {

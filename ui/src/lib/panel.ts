@@ -35,7 +35,7 @@ export function panelOf(operation: Operation, summary: Summary | null, now: numb
         return now - instant(operation.createdAt) >= IN_PROGRESS_LIMIT_MS ? 'pay-unknown' : 'pay-sending';
       }
       // A repeat of an unanswered try: the cashier has been told "no answer yet" and that still holds.
-      return operation.attempts > 1 && unanswered(operation.lastAnswer) ? 'pay-unknown' : 'pay-sending';
+      return unanswered(operation.lastAnswer) ? 'pay-unknown' : 'pay-sending';
     }
   }
 }
