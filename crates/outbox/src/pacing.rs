@@ -62,7 +62,7 @@ mod tests {
     fn twenty_in_the_first_second_and_twice_as_many_in_each_that_follows() {
         let start = Timestamp::UNIX_EPOCH;
         let mut drain = Drain::from(start, 20);
-        let mut taken = vec![0; 5];
+        let mut taken = [0; 5];
         let mut now = start;
         while now < start + SignedDuration::from_secs(5) {
             let second = usize::try_from(now.as_second()).unwrap();

@@ -1,0 +1,171 @@
+//! A bank that is away, busy, or another one.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use outbox::{Event, State};
+use protocol::ProblemType;
+
+use crate::bank::{Bank, Do};
+use crate::till::{Till, transport, until};
+
+#[tokio::test]
+async fn with_no_bank_there_it_stays_saved_and_goes_out_when_there_is_one() -> Result<()> {
+    let (mut bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.stop().await;
+    let mut events = till.outbox.subscribe();
+    till.start(&bank)?;
+    let key = till.pay(2490).await?.key;
+    let summary = till.until_summary("out of reach", |summary| summary.bank_reachable == Some(false)).await?;
+    assert_eq!(summary.bank_problem.as_deref(), Some("no-connection"));
+    assert_eq!((summary.unsettled, summary.waiting), (1, 1));
+    assert!(summary.next_attempt_at.is_some());
+    let saved = till.operation(key).await?;
+    assert_eq!((saved.state, saved.attempts), (State::Saved, 0));
+    bank.start().await?;
+    till.until_state(key, State::Approved).await?;
+    let mut reach = Vec::new();
+    while reach.last() != Some(&true) {
+        if let Event::Bank { reachable, .. } = events.recv().await? {
+            reach.push(reachable);
+        }
+    }
+    assert_eq!(reach, [false, true]);
+    assert_eq!(bank.charges(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn with_many_waiting_an_outage_costs_one_question_at_a_time() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.policy(Some(Do::Html(502)));
+    let mut keys = Vec::new();
+    for amount in 1..=100 {
+        keys.push(till.pay(amount).await?.key);
+    }
+    till.start(&bank)?;
+    until("some probes", || bank.seen("/v1/policy").len() >= 5).await?;
+    assert_eq!(bank.payments().len(), 0);
+    bank.policy(None);
+    for key in keys {
+        till.until_state(key, State::Approved).await?;
+    }
+    assert_eq!(bank.charges(), 100);
+    assert_eq!(bank.payments().len(), 100);
+    Ok(())
+}
+
+#[tokio::test]
+async fn four_are_in_flight_and_one_of_a_sale() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    let mut keys = Vec::new();
+    for amount in 1..=40 {
+        keys.push(till.pay_with(amount, "tok_visa", &format!("sale-{}", amount % 10)).await?.key);
+    }
+    till.start(&bank)?;
+    for key in &keys {
+        till.until_state(*key, State::Approved).await?;
+    }
+    assert_eq!(bank.running_max(), 4);
+    let first_of_sale_1: Vec<_> = bank
+        .payments()
+        .into_iter()
+        .filter_map(|seen| serde_json::from_slice::<serde_json::Value>(&seen.body).ok())
+        .filter_map(|body| body["amount"].as_i64())
+        .filter(|amount| amount % 10 == 1)
+        .collect();
+    assert_eq!(first_of_sale_1, [1, 11, 21, 31], "in the order in which they were saved");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_button_and_no_restart_passes_the_banks_retry_after() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.next([Do::Problem(ProblemType::Unavailable, Some(2))]);
+    till.start(&bank)?;
+    let key = till.pay(2490).await?.key;
+    till.until(key, "told to wait", |operation| operation.last_answer.as_deref() == Some("unavailable")).await?;
+    let other = till.pay(100).await?.key;
+    let asked = bank.seen("/");
+    let told_at = asked.last().context("a request")?.at;
+    for _ in 0..20 {
+        till.outbox.check_now();
+        till.outbox.network_changed();
+        tokio::task::yield_now().await;
+    }
+    till.stop().await?;
+    assert!(till.summary().await?.next_attempt_at.is_some());
+    till.start(&bank)?;
+    till.outbox.check_now();
+    till.until_state(key, State::Approved).await?;
+    till.until_state(other, State::Approved).await?;
+    let after = bank.seen("/")[asked.len()..].to_vec();
+    assert_eq!(after.len(), 3, "who are you, and the two: {after:?}");
+    assert!(after.iter().all(|seen| seen.at.duration_since(told_at) >= Duration::from_secs(2)), "{after:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_secret_pauses_everything_and_fails_nothing() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    till.start(&bank)?;
+    let first = till.pay(100).await?.key;
+    till.until_state(first, State::Approved).await?;
+    bank.set_secret("sk_new");
+    let key = till.pay(2490).await?.key;
+    let summary = till.until_summary("paused", |summary| summary.paused.is_some()).await?;
+    assert_eq!((summary.paused.as_deref(), summary.bank_reachable), (Some("unauthorized"), Some(true)));
+    let more = till.pay(300).await?.key;
+    let probes = bank.seen("/v1/policy").len();
+    until("more probes", || bank.seen("/v1/policy").len() >= probes + 3).await?;
+    assert_eq!(till.operation(key).await?.state, State::Unknown);
+    assert_eq!(till.operation(more).await?.state, State::Saved);
+    assert_eq!(bank.payments().len(), 2, "one was enough to find out");
+    bank.set_secret(crate::till::SECRET);
+    till.until_state(key, State::Approved).await?;
+    till.until_state(more, State::Approved).await?;
+    till.until_summary("going on", |summary| summary.paused.is_none()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_secret_is_used_at_once() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.set_secret("sk_new");
+    till.start(&bank)?;
+    let key = till.pay(2490).await?.key;
+    till.until_summary("paused", |summary| summary.paused.is_some()).await?;
+    let token = outbox::Secret::new("sk_new");
+    let transport = outbox::HttpTransport::new(&outbox::Bank { url: bank.url(), token })?;
+    till.outbox.change_bank(std::sync::Arc::new(transport));
+    till.until_state(key, State::Approved).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.next([Do::HalfAfter]);
+    bank.policy(None);
+    till.start(&bank)?;
+    let key = till.pay(2490).await?.key;
+    // The answer is lost, and by the next question another bank has that address.
+    until("the payment", || bank.payments().len() == 1).await?;
+    let first_bank = bank.become_another();
+    let waiting = till.until(key, "waiting", |operation| operation.reason.as_deref() == Some("other-bank")).await;
+    let other = till.pay(100).await?.key;
+    till.until_state(other, State::Approved).await?;
+    let waiting = waiting?;
+    assert_eq!((waiting.state, waiting.bank_id), (State::Unknown, Some(first_bank)));
+    assert_eq!(till.summary().await?.other_bank, 1);
+    till.outbox.check_now();
+    let next = till.pay(200).await?.key;
+    till.until_state(next, State::Approved).await?;
+    let asked = bank.seen("/").into_iter().filter(|seen| seen.key == Some(key.to_string())).count();
+    assert_eq!((asked, bank.seen("/v1/operations").len()), (1, 0), "neither sent nor looked up elsewhere");
+    bank.become_again(first_bank);
+    till.outbox.change_bank(transport(&bank)?);
+    till.until_state(key, State::Approved).await?;
+    assert_eq!(till.operation(key).await?.reason, None);
+    Ok(())
+}
