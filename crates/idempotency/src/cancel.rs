@@ -20,8 +20,9 @@ pub enum Cancel {
 }
 
 impl<W: Work> Engine<W> {
-    /// Makes sure that a key never has an effect. An unknown key gets a tombstone under which a late original is refused; a running
-    /// operation is taken back once it has settled, after a crash too; a final one is left as it is.
+    /// Makes sure that a key never has an effect. An unknown key gets a tombstone under which a late original
+    /// is refused; a running operation is taken back once it has settled, after a crash too; a final one is
+    /// left as it is.
     ///
     /// # Errors
     /// [`Unavailable`] where the store can't be written; then nothing is promised.

@@ -25,8 +25,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long a request still waits for a claim that the writer has begun when its own wait is over. A transaction that has begun
-/// ends within this, or the machine is beyond help.
+/// How long a request still waits for a claim that the writer has begun when its own wait is over. A transaction
+/// that has begun ends within this, or the machine is beyond help.
 const BEGUN_CLAIM_WAIT: Duration = Duration::from_secs(10);
 
 /// How the engine treats time and load.
@@ -70,8 +70,8 @@ pub enum Answer {
     },
     /// The key was cancelled.
     Cancelled,
-    /// The store could not be asked, too much is in hand, or the engine is ending. Nothing is promised; the same request may come
-    /// again.
+    /// The store could not be asked, too much is in hand, or the engine is ending. Nothing is promised; the
+    /// same request may come again.
     Unavailable,
 }
 
@@ -128,8 +128,8 @@ struct Asked {
 }
 
 impl<W: Work> Engine<W> {
-    /// Opens the engine over a store that has [`SCHEMA`](crate::SCHEMA) in it. The lock must be the one that every process takes
-    /// before it opens this store.
+    /// Opens the engine over a store that has [`SCHEMA`](crate::SCHEMA) in it. The lock must be the one that
+    /// every process takes before it opens this store.
     ///
     /// # Errors
     /// [`Unavailable`] where the store can't be written.
@@ -158,8 +158,12 @@ impl<W: Work> Engine<W> {
         })
     }
 
-    /// Claims the key and runs the work, or finds out what became of it. Dropping the future drops the waiting and nothing else.
+    /// Claims the key and runs the work, or finds out what became of it. Dropping the future drops the
+    /// waiting and nothing else.
     pub async fn run(&self, request: Request<W::Context>) -> Answer {
+        if self.inner.kill.is_cancelled() {
+            return Answer::Unavailable;
+        }
         let deadline = Instant::now() + self.inner.config.wait;
         let Some(meaning) = Meaning::make(VERSION, &request.route, &request.members) else {
             return Answer::Unavailable;
@@ -207,7 +211,7 @@ impl<W: Work> Engine<W> {
         self.inner.stop.cancel();
     }
 
-    /// Ends what still runs, as a crash would: the next process on this store finishes it.
+    /// Ends what still runs, as a crash would, and takes nothing more: the next process on this store finishes it.
     pub fn kill(&self) {
         self.inner.stop.cancel();
         self.inner.kill.cancel();
@@ -285,8 +289,8 @@ impl<W: Work> Engine<W> {
     }
 }
 
-/// Whether the request is the one that the row was made for. This comes before all else that could be said of a key that isn't
-/// cancelled.
+/// Whether the request is the one that the row was made for. This comes before all else that could be said of a
+/// key that isn't cancelled.
 fn compare(record: &Record, asked: &Asked) -> Result<(), Answer> {
     let Some((version, stored)) = &record.meaning else { return Ok(()) };
     let again;

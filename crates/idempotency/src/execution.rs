@@ -110,8 +110,9 @@ impl<W: Work> Engine<W> {
                 }
             };
             tokio::select! {
-                phase = Box::pin(flown) => landing.land(phase),
+                biased;
                 () = kill.cancelled() => drop(landing),
+                phase = Box::pin(flown) => landing.land(phase),
             }
         });
     }
@@ -272,8 +273,8 @@ impl<W: Work> Engine<W> {
         .await
     }
 
-    /// Writes until it is in the file. Nobody is told a result before; those who wait are told to come again. None where the
-    /// store is closing.
+    /// Writes until it is in the file. Nobody is told a result before; those who wait are told to come again.
+    /// None where the store is closing.
     async fn persist<T: Send + 'static>(
         &self,
         piece: impl Fn(&Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
@@ -302,7 +303,8 @@ fn take_over(tx: &Connection, scope: &str, key: &[u8; 16], owner: Owner) -> rusq
     Ok(Claimed::Over { record, first: false })
 }
 
-/// What is known where a write found the row not as expected: its own earlier try, whose COMMIT failed but took, or another's.
+/// What is known where a write found the row not as expected: its own earlier try, whose COMMIT failed but took,
+/// or another's.
 fn already(row: Option<Record>, ours: &Record) -> Saved {
     match row {
         Some(row) if row.owner == ours.owner && row.state != State::Processing => Saved::Stored(Arc::new(row)),

@@ -1,7 +1,7 @@
 //! The operations that this process has in hand: one flight for each key, which all requests for the key share.
 //!
-//! Whoever comes first leads: it alone touches the store for the key. That a key has no flight here proves, together with the
-//! lock on the store, that nobody runs it.
+//! Whoever comes first leads: it alone touches the store for the key. That a key has no flight here proves,
+//! together with the lock on the store, that nobody runs it.
 
 use crate::record::Record;
 use std::{

@@ -1,31 +1,33 @@
 //! The server side of the idempotency key: claim, run once, store, replay, recover, purge.
 //!
-//! A client that got no answer sends its request again under the same key. This engine sees to it that the work behind the request
-//! is done once, and that every repeat gets the answer of that one run. It knows nothing of HTTP servers and nothing of what the
-//! work is: a service hands it decoded requests and the [`Work`] to run, and turns its [`Answer`]s into whatever it speaks.
+//! A client that got no answer sends its request again under the same key. This engine sees to it that the work
+//! behind the request is done once, and that every repeat gets the answer of that one run. It knows nothing of
+//! HTTP servers and nothing of what the work is: a service hands it decoded requests and the [`Work`] to run, and
+//! turns its [`Answer`]s into whatever it speaks.
 //!
-//! **The one invariant:** for each scope and key at most one run is under way, and at most one result is ever stored; whoever is told a
-//! result is told that one, after its commit.
+//! **The one invariant:** for each scope and key at most one run is under way, and at most one result is ever
+//! stored; whoever is told a result is told that one, after its commit.
 //!
 //! How it is kept:
 //! - *Claim*: one insert under a unique index of scope and key, never a look and then an insert.
-//! - *Sameness* is by meaning: a digest of the route and of each decoded member, with a version. A key with another meaning is
-//!   [`Answer::Reused`], which comes before every other answer but that of a cancelled key.
-//! - *Run*: in a task of its own. Clients wait on a channel; one that goes away ends nothing. A panic is caught and the work runs
-//!   again.
-//! - *Result*: response, final state and the work's own rows in one commit. What can't be committed is told to nobody and tried
-//!   again.
-//! - *Ownership* is by liveness, never by age: the lock file proves that earlier processes are dead, and the list of flights what this one
-//!   runs. Every write names the owner that it expects.
+//! - *Sameness* is by meaning: a digest of the route and of each decoded member, with a version. A key with another
+//!   meaning is [`Answer::Reused`], which comes before every other answer but that of a cancelled key.
+//! - *Run*: in a task of its own. Clients wait on a channel; one that goes away ends nothing. A panic is caught and
+//!   the work runs again.
+//! - *Result*: response, final state and the work's own rows in one commit. What can't be committed is told to nobody
+//!   and tried again.
+//! - *Ownership* is by liveness, never by age: the lock file proves that earlier processes are dead, and the list of
+//!   flights what this one runs. Every write names the owner that it expects.
 //! - *Recovery* starts by itself and takes over every operation with a dead owner.
-//! - *Expiry*: the response is dropped after the retention. The claim never is, so an old key is refused and not run again.
+//! - *Expiry*: the response is dropped after the retention. The claim never is, so an old key is refused and not run
+//!   again.
 //!
 //! Two durable commits are made for one operation: claim and result; one where the claim brings the result itself.
 //!
 //! # With an axum service
 //! ```no_run
-//! use idempotency::{Answer, Begin, Config, Engine, Job, Request, Response, Settlement, SystemClock, Undo, Verdict, Work};
-//! use std::{sync::Arc, time::Duration};
+//! use idempotency::{Answer, Begin, Config, Engine, Job, Request, Response, Settlement, SystemClock, Undo,
+//! Verdict, Work}; use std::{sync::Arc, time::Duration};
 //!
 //! struct Print; // what is to be done once for each key
 //!
@@ -33,7 +35,8 @@
 //!     type Context = ();
 //!     async fn run(&self, job: Job<()>) -> Verdict {
 //!         // ask the printer here, under a key made from job.scope and job.key, until it is known what became of it
-//!         let response = Response { status: 201, content_type: "application/json".into(), location: None, body: "{}".into() };
+//!         let response = Response { status: 201, content_type: "application/json".into(), location: None, body:
+//! "{}".into() };
 //!         Verdict::Settled(Settlement { outcome: "printed", subject: None, response, rows: Arc::new(|_| Ok(())) })
 //!     }
 //!     async fn undo(&self, _: Job<()>, _: Settlement) -> Undo {
@@ -48,8 +51,8 @@
 //! };
 //! let lock = store::LockFile::acquire("print.lock".as_ref())?;
 //! let store = store::Store::open("print.db".as_ref(), &schema)?;
-//! let config = Config { wait: Duration::from_secs(3), retention: Duration::from_secs(86_400), limits: Default::default() };
-//! let engine = Engine::open(store, lock, Print, Arc::new(SystemClock), config).await?;
+//! let config = Config { wait: Duration::from_secs(3), retention: Duration::from_secs(86_400), limits:
+//! Default::default() }; let engine = Engine::open(store, lock, Print, Arc::new(SystemClock), config).await?;
 //! engine.start();
 //!
 //! // in a handler, after the request was decoded and found valid:

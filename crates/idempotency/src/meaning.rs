@@ -11,8 +11,8 @@ const PATH: &str = "path";
 /// Bytes kept of each member's digest. They only name what differs; sameness is told by the whole digest.
 const MEMBER_BYTES: usize = 8;
 
-/// What a request means, apart from how it was written: the route, and each member with bytes that are equal exactly where its
-/// meaning is equal.
+/// What a request means, apart from how it was written: the route, and each member with bytes that are equal
+/// exactly where its meaning is equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meaning {
     pub(crate) digest: Vec<u8>,

@@ -67,7 +67,8 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Takes in hand every operation that is processing and that nobody runs. False where the engine was full before the end.
+    /// Takes in hand every operation that is processing and that nobody runs. False where the engine was full
+    /// before the end.
     async fn sweep(&self) -> Result<bool, Unavailable> {
         let mut after = 0;
         loop {
@@ -127,8 +128,8 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Drops the stored responses that have expired, in small batches, and says how many. Keys stay claimed, unfinished operations
-    /// are left alone.
+    /// Drops the stored responses that have expired, in small batches, and says how many. Keys stay claimed,
+    /// unfinished operations are left alone.
     ///
     /// # Errors
     /// [`Unavailable`] where the store can't be written.

@@ -102,8 +102,8 @@ pub(crate) fn adopt(tx: &Connection, id: i64, dead: Owner, owner: Owner) -> rusq
         .map(|rows| rows == 1)
 }
 
-/// Stores a final result. False where the row is not processing any more, is another's, or is wanted cancelled and `even_so` is
-/// not set.
+/// Stores a final result. False where the row is not processing any more, is another's, or is wanted cancelled
+/// and `even_so` is not set.
 pub(crate) fn settle(
     tx: &Connection,
     (id, owner): (i64, Owner),

@@ -1,4 +1,5 @@
--- One row for each key that was ever used or cancelled. Rows are never deleted: the stored response expires, the claim does not.
+-- One row for each key that was ever used or cancelled. Rows are never deleted: the stored response expires, the
+-- claim does not.
 CREATE TABLE operations (
     id            INTEGER PRIMARY KEY,
     -- Whose key it is: the same key in another scope is another operation.

@@ -5,23 +5,24 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use std::{future::Future, sync::Arc};
 
-/// Rows of the caller's own that belong into one of the engine's commits. It may run more than once where a commit had to be
-/// tried again, each time on a state in which the earlier try did not happen.
+/// Rows of the caller's own that belong into one of the engine's commits. It may run more than once where a
+/// commit had to be tried again, each time on a state in which the earlier try did not happen.
 pub type Rows = Arc<dyn Fn(&Connection) -> rusqlite::Result<()> + Send + Sync>;
 
 /// What is done once for each key.
 ///
-/// The engine runs it in a task of its own, which no client's hanging up ends, and runs it again after a crash. So a run must be
-/// repeatable: what it asks of the outside carries a key that is the same in every run.
+/// The engine runs it in a task of its own, which no client's hanging up ends, and runs it again after a crash.
+/// So a run must be repeatable: what it asks of the outside carries a key that is the same in every run.
 pub trait Work: Send + Sync + 'static {
     /// What the caller hands to the first run and what no later run has, such as a way to talk to the waiting client.
     type Context: Send + 'static;
 
-    /// Runs until the outcome is known. An outcome that isn't known yet is no reason to return: try again in here, with the same
-    /// key to the outside.
+    /// Runs until the outcome is known. An outcome that isn't known yet is no reason to return: try again in
+    /// here, with the same key to the outside.
     fn run(&self, job: Job<Self::Context>) -> impl Future<Output = Verdict> + Send;
 
-    /// Takes back what `settled` did, because the key was cancelled while the run was under way. It may run again after a crash.
+    /// Takes back what `settled` did, because the key was cancelled while the run was under way. It may run
+    /// again after a crash.
     fn undo(&self, job: Job<Self::Context>, settled: Settlement) -> impl Future<Output = Undo> + Send;
 }
 
@@ -48,7 +49,8 @@ pub struct Job<C> {
 pub enum Verdict {
     /// With a final result, to be stored and told.
     Settled(Settlement),
-    /// It can't be found out without a person, for this reason (no secret, no personal data). It is never run again by itself.
+    /// It can't be found out without a person, for this reason (no secret, no personal data). It is never run
+    /// again by itself.
     NeedsAttention(String),
 }
 
