@@ -1,0 +1,154 @@
+//! Asking the gateway until it is known what became of a request: one attempt at a time, all under one key.
+
+use crate::{
+    acquirer::{
+        calls::{self, Call},
+        client::Client,
+        names::Purpose,
+        reading::{self, Expected, Reading},
+    },
+    gateway::wire::Moved,
+};
+use rand::Rng;
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use store::{Priority, Store};
+use uuid::Uuid;
+
+/// The pause before the second attempt; doubled from there.
+const BACK_OFF_MIN: Duration = Duration::from_millis(100);
+/// The longest pause between two attempts.
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+
+/// A request to the gateway.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) operation: i64,
+    pub(crate) purpose: Purpose,
+    /// Where it goes, and where it is asked for by reference.
+    pub(crate) path: &'static str,
+    pub(crate) body: Value,
+    pub(crate) expected: Expected,
+}
+
+/// The gateway, with the bank's own count of what it was asked.
+pub(crate) struct Gateway {
+    pub(crate) client: Client,
+    pub(crate) store: Store,
+}
+
+impl Gateway {
+    /// Asks until it is known. `counted` is the call where its first attempt was counted with the claim. The
+    /// error says why a person must look.
+    pub(crate) async fn ask(&self, request: &Request, mut counted: Option<Call>) -> Result<Moved, &'static str> {
+        let mut back_off = BackOff::new();
+        let mut by_reference = false;
+        loop {
+            let reading = match self.gateway(request).await {
+                Err(reading) => reading,
+                Ok(gateway) => {
+                    let call = match counted.take().filter(|call| call.attempts > 0) {
+                        Some(call) => call,
+                        None => self.count(request, gateway).await,
+                    };
+                    self.attempt(request, &call, gateway, by_reference).await
+                }
+            };
+            match reading {
+                Reading::Known(moved) => return Ok(moved),
+                Reading::NeedsAttention(why) => return Err(why),
+                Reading::OtherGateway => {
+                    self.client.forget_identity();
+                    return Err("another gateway answers than the one that it was sent to");
+                }
+                Reading::Expired => by_reference = true,
+                Reading::Unknown { why, retry_after_s } => {
+                    tracing::warn!(
+                        operation = request.operation,
+                        purpose = request.purpose.as_str(),
+                        why,
+                        "asking the gateway again"
+                    );
+                    back_off.rest(retry_after_s).await;
+                }
+            }
+        }
+    }
+
+    /// Which gateway the address leads to.
+    async fn gateway(&self, _: &Request) -> Result<Uuid, Reading> {
+        self.client.identity().await.map_err(|why| Reading::Unknown { why, retry_after_s: None })
+    }
+
+    async fn attempt(&self, request: &Request, call: &Call, gateway: Uuid, by_reference: bool) -> Reading {
+        // What was sent to one gateway is never sent to another, which would know nothing of it.
+        if call.gateway != Some(gateway) {
+            return Reading::OtherGateway;
+        }
+        let answer = if by_reference {
+            let asked = self.client.ask(request.path, &request.expected.reference).await;
+            asked.map(|raw| reading::of_question(&raw, &request.expected))
+        } else {
+            let sent = self.client.send(request.path, &call.key, gateway, &request.body).await;
+            sent.map(|raw| reading::of_request(&raw, &request.expected))
+        };
+        answer.unwrap_or_else(|why| Reading::Unknown { why, retry_after_s: None })
+    }
+
+    /// Counts an attempt before it is made. While it can't be counted it isn't made.
+    async fn count(&self, request: &Request, gateway: Uuid) -> Call {
+        let (operation, purpose) = (request.operation, request.purpose);
+        until_stored(&self.store, "an attempt", move |tx| calls::count(tx, operation, purpose, gateway)).await
+    }
+}
+
+/// Writes until it is in the file.
+pub(crate) async fn until_stored<T: Send + 'static>(
+    store: &Store,
+    what: &'static str,
+    piece: impl Fn(&rusqlite::Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
+) -> T {
+    let piece = Arc::new(piece);
+    let mut back_off = BackOff::new();
+    loop {
+        let piece = piece.clone();
+        match store.write(Priority::Click, move |tx| piece(tx)).await {
+            Ok(done) => return done,
+            Err(error) => tracing::warn!(%error, what, "could not be stored yet"),
+        }
+        back_off.rest(None).await;
+    }
+}
+
+/// Reads until the file can be read.
+pub(crate) async fn until_read<T: Send + 'static>(
+    store: &Store,
+    look: impl Fn(&rusqlite::Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
+) -> T {
+    let look = Arc::new(look);
+    let mut back_off = BackOff::new();
+    loop {
+        let look = look.clone();
+        match store.read(move |connection| look(connection)).await {
+            Ok(found) => return found,
+            Err(error) => tracing::warn!(%error, "the store can't be read"),
+        }
+        back_off.rest(None).await;
+    }
+}
+
+/// A pause that doubles, up to a limit, jittered so that what stopped together doesn't go on together.
+struct BackOff(Duration);
+
+impl BackOff {
+    fn new() -> Self {
+        Self(BACK_OFF_MIN)
+    }
+
+    async fn rest(&mut self, retry_after_s: Option<u32>) {
+        let jittered = self.0.mul_f64(rand::rng().random_range(0.5..=1.0));
+        let asked_for = Duration::from_secs(retry_after_s.unwrap_or(0).into());
+        tokio::time::sleep(jittered.max(asked_for).min(BACK_OFF_MAX)).await;
+        self.0 = (self.0 * 2).min(BACK_OFF_MAX);
+    }
+}

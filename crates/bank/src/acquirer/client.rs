@@ -1,0 +1,131 @@
+//! Calling the gateway.
+
+use crate::{
+    acquirer::reading::Raw,
+    gateway::wire::{GATEWAY_ID, IDENTITY_PATH, Identity},
+};
+use bytes::{Bytes, BytesMut};
+use protocol::Key;
+use reqwest::{RequestBuilder, Response, header};
+use serde::Serialize;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use uuid::Uuid;
+
+/// How long a call may take from the first byte to the last.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// How long connecting may take.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a connection is kept for the next call: less than the gateway keeps it.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(4);
+/// How much of an answer is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1_024;
+
+/// A client of one gateway. It makes one attempt for each call and never repeats one by itself: what went wrong
+/// on the way is unknown to it, and whoever called decides.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    identity: Mutex<Option<Uuid>>,
+}
+
+impl Client {
+    /// A client of the gateway at that address.
+    pub(crate) fn new(url: &str) -> Result<Self, String> {
+        let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
+            return Err("it is not an address such as http://127.0.0.1:8461".into());
+        }
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .timeout(TIME_MAX)
+            .connect_timeout(CONNECT_TIME_MAX)
+            .pool_idle_timeout(IDLE_TIME_MAX)
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self { http, base: url.trim_end_matches('/').to_owned(), identity: Mutex::default() })
+    }
+
+    /// Which gateway it is, where that was found out before.
+    pub(crate) fn known_identity(&self) -> Option<Uuid> {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets which gateway it is: another one has answered.
+    pub(crate) fn forget_identity(&self) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Which gateway it is; asks where that isn't known yet.
+    pub(crate) async fn identity(&self) -> Result<Uuid, &'static str> {
+        if let Some(known) = self.known_identity() {
+            return Ok(known);
+        }
+        let raw = read(self.http.get(format!("{}{IDENTITY_PATH}", self.base))).await?;
+        let identity: Identity =
+            serde_json::from_slice(&raw.body).map_err(|_| "the gateway didn't say which one it is")?;
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity.gateway_id);
+        Ok(identity.gateway_id)
+    }
+
+    /// Makes one attempt at a keyed request.
+    pub(crate) async fn send(
+        &self,
+        path: &str,
+        key: &Key,
+        gateway: Uuid,
+        body: &impl Serialize,
+    ) -> Result<Raw, &'static str> {
+        let request = self
+            .http
+            .post(format!("{}{path}", self.base))
+            .header(protocol::IDEMPOTENCY_KEY, key.to_string())
+            .header(GATEWAY_ID, gateway.to_string())
+            .json(body);
+        read(request).await
+    }
+
+    /// Asks what became of a reference.
+    pub(crate) async fn ask(&self, path: &str, reference: &str) -> Result<Raw, &'static str> {
+        read(self.http.get(format!("{}{path}/{reference}", self.base))).await
+    }
+}
+
+async fn read(request: RequestBuilder) -> Result<Raw, &'static str> {
+    let response = request.send().await.map_err(|error| why(&error))?;
+    let status = response.status().as_u16();
+    let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let content_type = text(header::CONTENT_TYPE);
+    let retry_after_s = text(header::RETRY_AFTER).parse().ok();
+    let body = body(response).await?;
+    Ok(Raw { status, content_type, retry_after_s, body })
+}
+
+async fn body(mut response: Response) -> Result<Bytes, &'static str> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| why(&error))? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err("an answer beyond all measure");
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// The class of an error, without the address that its own text holds.
+fn why(error: &reqwest::Error) -> &'static str {
+    if error.is_timeout() {
+        "no answer in time"
+    } else if error.is_connect() {
+        "no connection to the gateway"
+    } else if error.is_body() || error.is_decode() {
+        "a torn answer"
+    } else {
+        "the connection to the gateway broke"
+    }
+}

@@ -1,0 +1,245 @@
+//! The bank itself: it takes the till's payments and refunds, under the till's keys, and has the gateway move the
+//! money.
+
+pub(crate) mod acquiring;
+pub(crate) mod asking;
+pub(crate) mod calls;
+pub(crate) mod client;
+pub(crate) mod keyed;
+pub(crate) mod lab_calls;
+pub(crate) mod ledger;
+pub(crate) mod names;
+pub(crate) mod operations;
+pub(crate) mod payments;
+pub(crate) mod reading;
+pub(crate) mod reads;
+pub(crate) mod refunds;
+
+use crate::{
+    config::{BankConfig, GatewayConfig, Token},
+    ending::KilledAtLast,
+    files::{self, OpenError},
+    gateway,
+    http::{
+        answer,
+        connections::{self, Serving},
+        door::Door,
+        gate::Gate,
+        secrets::{Keyring, Secret},
+    },
+    ids,
+    lab::{self, Lab, clock::LabClock, rules::Point},
+};
+use acquiring::Acquiring;
+use asking::Gateway;
+use axum::{
+    Router,
+    routing::{get, post, put},
+};
+use client::Client;
+use idempotency::{Config, Engine, Limits};
+use rusqlite::Connection;
+use serde::Serialize;
+use std::{collections::BTreeSet, future::Future, io, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
+use store::{Migration, Priority, Schema, Store};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// "KBNK" in the header of the file.
+const APPLICATION_ID: i32 = 0x4b42_4e4b;
+pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+/// The merchant where none is named.
+const DEMO: &str = "demo";
+/// How long the end of killed operations is waited for: only until their tasks have been dropped.
+const KILL_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// An open bank.
+pub struct Bank {
+    inner: Arc<Inner>,
+    door: Door,
+    gate: Gate,
+    demo_secret: Option<Secret>,
+    gateway_url: String,
+    /// The gateway that it brought along.
+    own_gateway: Option<(gateway::Gateway, TcpListener)>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) id: Uuid,
+    pub(crate) store: Store,
+    pub(crate) engine: Engine<Acquiring>,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) merchants: BTreeSet<String>,
+    pub(crate) retention: Duration,
+    pub(crate) wait: Duration,
+    pub(crate) lab: Option<Arc<Lab>>,
+}
+
+/// What a bank says when it is ready.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ready {
+    ready: bool,
+    /// The bank's address.
+    pub url: String,
+    /// The gateway's address.
+    pub gateway_url: String,
+    /// The demo merchant's secret, where the bank made one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+}
+
+impl Bank {
+    /// Opens the bank's store, and makes it at the first start; and a gateway beside it where none is named.
+    ///
+    /// # Errors
+    /// [`OpenError`] where another process has the store, or where it can't be used.
+    pub async fn open(config: BankConfig) -> Result<Self, OpenError> {
+        let schema = Schema {
+            application_id: APPLICATION_ID,
+            migrations: vec![
+                Migration { version: 1, name: "operations", sql: idempotency::SCHEMA },
+                Migration { version: 2, name: "bank", sql: SCHEMA },
+            ],
+        };
+        let (lock, store) = files::open(config.db.clone(), schema).await?;
+        let own_gateway = match config.gateway_url {
+            Some(_) => None,
+            None => Some(own_gateway(&config).await?),
+        };
+        let gateway_url = match (&own_gateway, &config.gateway_url) {
+            (Some((_, listener)), _) => url(listener)?,
+            (None, url) => url.clone().unwrap_or_default(),
+        };
+        let client = Client::new(&gateway_url).map_err(OpenError::GatewayUrl)?;
+        let gateway = Arc::new(Gateway { client, store: store.clone() });
+
+        let demo_secret = if config.tokens.is_empty() { Some(demo_secret(&config.db).await?) } else { None };
+        let demo = demo_secret.iter().map(|secret| Token { merchant: DEMO.to_owned(), secret: secret.clone() });
+        let mut ring = Keyring::default();
+        let mut merchants = BTreeSet::new();
+        for token in config.tokens.iter().cloned().chain(demo) {
+            ring.add(&token.merchant, &token.secret);
+            merchants.insert(token.merchant);
+        }
+
+        let id = store.write(Priority::Click, identity).await.map_err(OpenError::store)?;
+        let clock = Arc::new(LabClock::default());
+        let lab = config.lab.as_ref().map(|lab| Arc::new(Lab::new(lab, Point::BANK, clock.clone())));
+        let settings = Config { wait: config.wait, retention: config.retention, limits: Limits::default() };
+        let work = Acquiring { bank: id, gateway: gateway.clone() };
+        let engine = Engine::open(store.clone(), lock, work, clock, settings).await?;
+        let inner =
+            Inner { id, store, engine, gateway, merchants, retention: config.retention, wait: config.wait, lab };
+        Ok(Self {
+            inner: Arc::new(inner),
+            door: Door::new(&config.hosts),
+            gate: Gate::new(Some(ring), config.lab.as_ref()),
+            demo_secret,
+            gateway_url,
+            own_gateway,
+        })
+    }
+
+    /// The demo merchant's secret, where no merchants were named.
+    #[must_use]
+    pub fn demo_secret(&self) -> Option<&Secret> {
+        self.demo_secret.as_ref()
+    }
+
+    /// What to tell those who wait for the bank to be ready. Connections are taken from here on: the listener is bound.
+    ///
+    /// # Errors
+    /// Where the listener has no address.
+    pub fn ready(&self, listener: &TcpListener) -> io::Result<Ready> {
+        Ok(Ready {
+            ready: true,
+            url: url(listener)?,
+            gateway_url: self.gateway_url.clone(),
+            secret: self.demo_secret.as_ref().map(|secret| secret.expose().to_owned()),
+        })
+    }
+
+    /// Serves until `shutdown`, and finishes by itself what an earlier process left behind. After `shutdown`
+    /// new requests get 503, what runs ends and is answered, for at most 10 s; what then still runs is
+    /// finished by the next start. Dropping the future ends everything at once, as a crash would.
+    ///
+    /// # Errors
+    /// Where a listener fails.
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        // The gateway goes after the bank, which needs it to finish.
+        let gateway_shutdown = CancellationToken::new();
+        let _gateway_ends_too = gateway_shutdown.clone().drop_guard();
+        let gateway = self.own_gateway.map(|(gateway, listener)| -> JoinHandle<io::Result<()>> {
+            tokio::spawn(gateway.serve(listener, gateway_shutdown.clone().cancelled_owned()))
+        });
+        let inner = self.inner;
+        let engine = inner.engine.clone();
+        let killed_at_last = KilledAtLast { engine: engine.clone(), lab: inner.lab.clone() };
+        engine.start();
+        let asking = inner.gateway.clone();
+        tokio::spawn(async move {
+            if let Err(why) = asking.client.identity().await {
+                tracing::warn!(why, "the gateway can't be reached yet");
+            }
+        });
+        let serving = Serving { door: self.door, gate: self.gate, router: router(inner) };
+        let result = connections::serve(listener, serving, shutdown, async {
+            engine.stop();
+            engine.idle().await;
+        })
+        .await;
+        drop(killed_at_last);
+        // Killed tasks drop what they hold when they are next polled.
+        let _ = tokio::time::timeout(KILL_TIME_MAX, engine.idle()).await;
+        gateway_shutdown.cancel();
+        if let Some(gateway) = gateway {
+            gateway.await.map_err(io::Error::other)??;
+        }
+        result
+    }
+}
+
+fn router(bank: Arc<Inner>) -> Router {
+    let lab = bank.lab.clone();
+    let mut router = Router::new()
+        .route(protocol::PAYMENTS_PATH, post(keyed::create_payment).get(reads::list_payments))
+        .route(&format!("{}/{{id}}", protocol::PAYMENTS_PATH), get(reads::show_payment))
+        .route(protocol::REFUNDS_PATH, post(keyed::create_refund))
+        .route(&format!("{}/{{id}}", protocol::REFUNDS_PATH), get(reads::show_refund))
+        .route("/v1/operations/{key}", get(operations::show))
+        .route("/v1/operations/{key}/cancellation", put(operations::cancel))
+        .route(protocol::POLICY_PATH, get(reads::policy));
+    if lab.is_some() {
+        router = router.merge(lab_calls::router());
+    }
+    let mut router = router.with_state(bank);
+    if let Some(lab) = lab {
+        router = router.merge(lab::routes::router(lab));
+    }
+    router.fallback(answer::not_found).method_not_allowed_fallback(answer::method_not_allowed)
+}
+
+/// The gateway beside a bank that names none.
+async fn own_gateway(config: &BankConfig) -> Result<(gateway::Gateway, TcpListener), OpenError> {
+    let stem = config.db.with_extension("");
+    let gateway = GatewayConfig { db: files::beside(&stem, "-gateway.db"), hosts: Vec::new(), lab: config.lab.clone() };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    Ok((gateway::Gateway::open(gateway).await?, listener))
+}
+
+async fn demo_secret(db: &Path) -> io::Result<Secret> {
+    let path = files::beside(db, ".secret");
+    let secret = tokio::task::spawn_blocking(move || files::secret(&path, ids::secret));
+    secret.await.map_err(io::Error::other)?.map(Secret::new)
+}
+
+/// The id of this file's bank, made at the first start.
+fn identity(tx: &Connection) -> rusqlite::Result<Uuid> {
+    tx.execute("INSERT INTO bank (one, id) VALUES (1, ?1) ON CONFLICT DO NOTHING", [ids::store_id().into_bytes()])?;
+    tx.query_row("SELECT id FROM bank", [], |row| row.get::<_, [u8; 16]>(0)).map(Uuid::from_bytes)
+}
+
+pub(crate) fn url(listener: &TcpListener) -> io::Result<String> {
+    Ok(format!("http://{}", listener.local_addr()?))
+}

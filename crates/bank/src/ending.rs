@@ -1,0 +1,20 @@
+//! Letting go of a store however a service ends.
+
+use crate::lab::Lab;
+use idempotency::{Engine, Work};
+use std::sync::Arc;
+
+/// Ends what still runs when it is dropped, so that a service whose future is dropped lets go of its store.
+pub(crate) struct KilledAtLast<W: Work> {
+    pub(crate) engine: Engine<W>,
+    pub(crate) lab: Option<Arc<Lab>>,
+}
+
+impl<W: Work> Drop for KilledAtLast<W> {
+    fn drop(&mut self) {
+        self.engine.kill();
+        if let Some(lab) = &self.lab {
+            lab.clear();
+        }
+    }
+}

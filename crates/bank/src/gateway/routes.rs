@@ -1,0 +1,205 @@
+//! The gateway's calls.
+
+use crate::{
+    gateway::{
+        Inner, charges, ledger, refunds,
+        wire::{CHARGES_PATH, ChargeRequest, GATEWAY_ID, IDENTITY_PATH, Identity, REFUNDS_PATH, RefundRequest},
+    },
+    http::{
+        answer::{self, Refusal},
+        body, keyed,
+    },
+    lab::{self, rules::Point, tamper},
+};
+use axum::{
+    Router,
+    extract::{Path, Query, Request, State, rejection::QueryRejection},
+    http::{Method, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use idempotency::BeginFn;
+use protocol::{Amount, Key, ProblemType};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::Priority;
+
+/// Whose keys the gateway's keys are: there is one bank.
+const SCOPE: &str = "bank";
+
+pub(crate) fn router(gateway: Arc<Inner>) -> Router {
+    let lab = gateway.lab.clone();
+    let mut router = Router::new()
+        .route(IDENTITY_PATH, get(identity))
+        .route(CHARGES_PATH, post(charge))
+        .route(&format!("{CHARGES_PATH}/{{reference}}"), get(show_charge))
+        .route(REFUNDS_PATH, post(refund))
+        .route(&format!("{REFUNDS_PATH}/{{reference}}"), get(show_refund));
+    if lab.is_some() {
+        router = router.route("/lab/ledger", get(show_ledger)).route("/lab/purge", post(purge));
+    }
+    let mut router = router.with_state(gateway);
+    if let Some(lab) = lab {
+        router = router.merge(lab::routes::router(lab));
+    }
+    router.fallback(answer::not_found).method_not_allowed_fallback(answer::method_not_allowed)
+}
+
+async fn identity(State(gateway): State<Arc<Inner>>) -> Response {
+    answer::json(StatusCode::OK, &Identity { gateway_id: gateway.id })
+}
+
+async fn charge(State(gateway): State<Arc<Inner>>, request: Request) -> Result<Response, Refusal> {
+    let (key, charge) = decode::<ChargeRequest>(&gateway, request).await?;
+    let members = vec![
+        ("amount", charge.amount.get().to_string().into_bytes()),
+        ("currency", charge.currency.code().as_bytes().to_vec()),
+        ("card", charge.card.as_bytes().to_vec()),
+        ("reference", charge.reference.as_bytes().to_vec()),
+        ("offline", vec![u8::from(charge.offline)]),
+    ];
+    let asked = Asked {
+        kind: "charge",
+        route: CHARGES_PATH,
+        members,
+        amount: charge.amount,
+        more: json!({"currency": charge.currency, "reference": charge.reference, "approval_code": "INVENT"}),
+    };
+    run(gateway, key, asked, Box::new(move |tx, claim| charges::begin(tx, claim, &charge))).await
+}
+
+async fn refund(State(gateway): State<Arc<Inner>>, request: Request) -> Result<Response, Refusal> {
+    let (key, refund) = decode::<RefundRequest>(&gateway, request).await?;
+    let reference = refund.charge.clone();
+    let known = gateway.store.read(move |connection| refunds::has_charge(connection, &reference)).await;
+    if !known.map_err(|_| Refusal::store_unavailable().of(key))? {
+        return Err(Refusal::new(ProblemType::PaymentUnknown, "no approved charge has this reference").of(key));
+    }
+    let members = vec![
+        ("charge", refund.charge.as_bytes().to_vec()),
+        ("amount", refund.amount.get().to_string().into_bytes()),
+        ("currency", refund.currency.code().as_bytes().to_vec()),
+        ("reference", refund.reference.as_bytes().to_vec()),
+    ];
+    let asked = Asked {
+        kind: "refund",
+        route: REFUNDS_PATH,
+        members,
+        amount: refund.amount,
+        more: json!({"currency": refund.currency, "reference": refund.reference}),
+    };
+    run(gateway, key, asked, Box::new(move |tx, claim| refunds::begin(tx, claim, &refund))).await
+}
+
+/// Reads a keyed request that is meant for this gateway.
+async fn decode<T: DeserializeOwned>(gateway: &Inner, request: Request) -> Result<(Key, T), Refusal> {
+    let (parts, body) = request.into_parts();
+    let key = keyed::key(&parts.headers)?;
+    let reading = async {
+        if let Some(meant) = parts.headers.get(GATEWAY_ID)
+            && meant.as_bytes() != gateway.id.to_string().as_bytes()
+        {
+            return Err(Refusal::new(ProblemType::Forbidden, "the request is meant for another gateway"));
+        }
+        body::check_media_type(&parts.headers)?;
+        let body = body::read(&parts.headers, body).await?;
+        // Not the parser's own words: they may quote what it read.
+        serde_json::from_slice(&body).map_err(|error| {
+            let detail = format!("the body is not this request (line {}, column {})", error.line(), error.column());
+            Refusal::new(ProblemType::RequestInvalid, detail)
+        })
+    };
+    Ok((key, reading.await.map_err(|refusal| refusal.of(key))?))
+}
+
+struct Asked {
+    kind: &'static str,
+    route: &'static str,
+    members: Vec<(&'static str, Vec<u8>)>,
+    amount: Amount,
+    /// What an invented answer has besides the amount.
+    more: Value,
+}
+
+/// Runs a keyed request in a task of its own, past the lab's points.
+async fn run(gateway: Arc<Inner>, key: Key, asked: Asked, begin: BeginFn) -> Result<Response, Refusal> {
+    let task = tokio::spawn(async move {
+        if let Some(lab) = &gateway.lab {
+            let counted = gateway.store.write(Priority::Click, move |tx| ledger::count(tx, &key)).await;
+            if let Err(error) = counted {
+                tracing::warn!(%error, "a request could not be counted");
+                return Refusal::store_unavailable().of(key).into_response();
+            }
+            if let Some(tamper) = lab.pass(Point::Received, &key).await {
+                return tamper.apply(tamper::invented(asked.amount.get(), &asked.more, key), key).await;
+            }
+        }
+        let answer = gateway
+            .engine
+            .run(idempotency::Request {
+                scope: SCOPE.into(),
+                key: *key.as_bytes(),
+                kind: asked.kind,
+                route: format!("{} {}", Method::POST, asked.route),
+                members: asked.members,
+                payload: Vec::new(),
+                begin,
+                context: (),
+            })
+            .await;
+        let committed = matches!(answer, idempotency::Answer::Done { .. });
+        let response = answer::of_engine(answer, key);
+        match &gateway.lab {
+            Some(lab) if committed => match lab.pass(Point::Committed, &key).await {
+                Some(tamper) => tamper.apply(response, key).await,
+                None => response,
+            },
+            _ => response,
+        }
+    });
+    task.await.map_err(|_| {
+        tracing::error!("a request panicked");
+        Refusal::new(ProblemType::Internal, "the gateway failed; send the same request again later").of(key)
+    })
+}
+
+async fn show_charge(State(gateway): State<Arc<Inner>>, Path(reference): Path<String>) -> Result<Response, Refusal> {
+    let found = gateway.store.read(move |connection| charges::by_reference(connection, &reference)).await;
+    found
+        .map_err(|_| Refusal::store_unavailable())?
+        .map_or_else(unknown, |charge| Ok(answer::json(StatusCode::OK, &charge)))
+}
+
+async fn show_refund(State(gateway): State<Arc<Inner>>, Path(reference): Path<String>) -> Result<Response, Refusal> {
+    let found = gateway.store.read(move |connection| refunds::by_reference(connection, &reference)).await;
+    found
+        .map_err(|_| Refusal::store_unavailable())?
+        .map_or_else(unknown, |refund| Ok(answer::json(StatusCode::OK, &refund)))
+}
+
+fn unknown() -> Result<Response, Refusal> {
+    Err(Refusal::new(ProblemType::PaymentUnknown, "nothing has this reference"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LedgerQuery {
+    gateway_key: Option<String>,
+}
+
+async fn show_ledger(
+    State(gateway): State<Arc<Inner>>,
+    query: Result<Query<LedgerQuery>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(query) = query.map_err(|error| Refusal::new(ProblemType::RequestInvalid, error.body_text()))?;
+    let key = query.gateway_key.as_deref().map(keyed::key_in_path).transpose()?;
+    // Read by the writer, so that it stands behind every request that was counted before it.
+    let ledger = gateway.store.write(Priority::Click, move |tx| ledger::read(tx, key.as_ref())).await;
+    Ok(answer::json(StatusCode::OK, &ledger.map_err(|_| Refusal::store_unavailable())?))
+}
+
+async fn purge(State(gateway): State<Arc<Inner>>) -> Result<Response, Refusal> {
+    let purged = gateway.engine.purge().await.map_err(|_| Refusal::store_unavailable())?;
+    Ok(answer::json(StatusCode::OK, &json!({"purged": purged})))
+}

@@ -1,0 +1,80 @@
+//! Reading a body: bounded in size and in time.
+
+use crate::http::answer::Refusal;
+use axum::{
+    body::Body,
+    http::{HeaderMap, header},
+};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use protocol::{BODY_BYTES_MAX, ProblemType};
+use std::time::Duration;
+
+/// How long a body may take to come.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+/// How much of a body that is too large is still read, so that a client that is still sending gets to read the answer.
+const DISCARD_BYTES_MAX: usize = 1 << 20;
+/// And for how long.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Refuses anything but plain `application/json`.
+pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refused = |detail| Err(Refusal::new(ProblemType::UnsupportedMediaType, detail));
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return refused("send the body as application/json");
+    }
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => refused("send the body without a Content-Encoding"),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a body of up to [`BODY_BYTES_MAX`] bytes.
+pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes, Refusal> {
+    let announced: Option<u64> =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+    if announced.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
+        return too_large(body).await;
+    }
+    let mut read = BytesMut::new();
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| incomplete())?;
+            if let Ok(data) = frame.into_data() {
+                if read.len() + data.len() > BODY_BYTES_MAX {
+                    return Ok(false);
+                }
+                read.extend_from_slice(&data);
+            }
+        }
+        Ok(true)
+    };
+    match tokio::time::timeout(BODY_TIME_MAX, reading).await {
+        Err(_) => Err(incomplete()),
+        Ok(Err(refusal)) => Err(refusal),
+        Ok(Ok(true)) => Ok(read.freeze()),
+        Ok(Ok(false)) => too_large(body).await,
+    }
+}
+
+fn incomplete() -> Refusal {
+    Refusal::new(ProblemType::RequestMalformed, "the body did not arrive whole and in time").closing()
+}
+
+async fn too_large(mut body: Body) -> Result<Bytes, Refusal> {
+    let discard = async {
+        let mut discarded = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            discarded += frame.data_ref().map_or(0, Bytes::len);
+            if discarded > DISCARD_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // However far it came, the answer is the same.
+    let _ = tokio::time::timeout(DISCARD_TIME_MAX, discard).await;
+    let detail = format!("the body may have up to {BODY_BYTES_MAX} bytes");
+    Err(Refusal::new(ProblemType::PayloadTooLarge, detail).closing())
+}

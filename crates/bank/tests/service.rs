@@ -1,0 +1,243 @@
+//! The bank from the outside, in this process: what a program that brings it along relies on.
+
+use bank::{Bank, BankConfig, LabConfig, OpenError, Secret, Token};
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use std::{path::Path, time::Duration};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const KEY: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+const OTHER: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
+
+struct Running {
+    url: String,
+    gateway_url: String,
+    end: oneshot::Sender<()>,
+    ended: JoinHandle<std::io::Result<()>>,
+    http: Client,
+}
+
+fn config(dir: &Path) -> BankConfig {
+    BankConfig {
+        tokens: vec![Token { merchant: "shop".into(), secret: Secret::new("sk_shop") }],
+        lab: Some(LabConfig { secret: Some(Secret::new("lab_run")), may_abort: false }),
+        ..BankConfig::new(dir.join("bank.db"))
+    }
+}
+
+async fn start(config: BankConfig) -> Result<Running> {
+    let bank = Bank::open(config).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let ready = bank.ready(&listener)?;
+    let (end, told) = oneshot::channel();
+    let ended = tokio::spawn(bank.serve(listener, async {
+        let _ = told.await;
+    }));
+    let http = Client::builder().no_proxy().build()?;
+    Ok(Running { url: ready.url, gateway_url: ready.gateway_url, end, ended, http })
+}
+
+impl Running {
+    async fn pay(&self, key: &str, body: &Value) -> Result<Response> {
+        let request = self.http.post(format!("{}/v1/payments", self.url)).bearer_auth("sk_shop");
+        Ok(request.header("Idempotency-Key", key).json(body).send().await?)
+    }
+
+    async fn get(&self, path: &str, secret: &str) -> Result<Response> {
+        Ok(self.http.get(format!("{}{path}", self.url)).bearer_auth(secret).send().await?)
+    }
+
+    /// The state of a key; none while it is unknown.
+    async fn state(&self, key: &str) -> Option<String> {
+        let operation: Value = self.get(&format!("/v1/operations/{key}"), "sk_shop").await.ok()?.json().await.ok()?;
+        operation["state"].as_str().map(str::to_owned)
+    }
+
+    async fn fault(&self, rule: Value) -> Result<u16> {
+        let request = self.http.put(format!("{}/lab/faults", self.url)).bearer_auth("lab_run");
+        Ok(request.json(&json!([rule])).send().await?.status().as_u16())
+    }
+
+    async fn charges(&self) -> Result<Value> {
+        let request = self.http.get(format!("{}/lab/ledger", self.gateway_url)).bearer_auth("lab_run");
+        Ok(request.send().await?.json::<Value>().await?["charges"].take())
+    }
+
+    async fn end(self) -> Result {
+        let _ = self.end.send(());
+        Ok(self.ended.await??)
+    }
+}
+
+/// Looks until there is something to see, for at most 10 s.
+async fn within<T>(mut look: impl AsyncFnMut() -> Option<T>) -> Result<T> {
+    for _ in 0..1_000 {
+        if let Some(seen) = look().await {
+            return Ok(seen);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err("nothing to see within 10 s".into())
+}
+
+fn coffee() -> Value {
+    json!({"amount": 290, "currency": "EUR", "card": "tok_visa", "reference": "till-1/1"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_made_once_and_replayed_after_a_restart() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let first = bank.pay(KEY, &coffee()).await?;
+    assert_eq!((first.status().as_u16(), &first.headers()["idempotent-replayed"]), (201, &"false".parse()?));
+    let bytes = first.bytes().await?;
+    bank.end().await?;
+
+    let bank = start(config(dir.path())).await?;
+    let again = bank.pay(KEY, &coffee()).await?;
+    assert_eq!((again.status().as_u16(), &again.headers()["idempotent-replayed"]), (201, &"true".parse()?));
+    assert_eq!(again.bytes().await?, bytes);
+    assert_eq!(bank.charges().await?, 1);
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_running_at_the_word_to_end_is_answered() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    assert_eq!(bank.fault(json!({"at": "claimed", "do": "delay", "ms": 700})).await?, 200);
+    let (url, http) = (bank.url.clone(), bank.http.clone());
+    let paying = tokio::spawn(async move {
+        let request = http.post(format!("{url}/v1/payments")).bearer_auth("sk_shop").header("Idempotency-Key", KEY);
+        request.json(&coffee()).send().await
+    });
+    within(async || bank.state(KEY).await).await?;
+    bank.end().await?;
+    assert_eq!(paying.await??.status(), 201);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_owns_a_store() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let second = Bank::open(config(dir.path())).await;
+    assert!(matches!(second.err(), Some(OpenError::Lock(_))));
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inside_another_program_the_lab_needs_its_secret_and_ends_no_process() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    assert_eq!(bank.get("/lab/faults", "sk_shop").await?.status(), 401);
+    assert_eq!(bank.get("/lab/faults", "lab_run").await?.status(), 200);
+    assert_eq!(bank.fault(json!({"at": "received", "do": "abort"})).await?, 400);
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_merchant_has_a_secret_that_is_kept() -> Result {
+    let dir = tempfile::tempdir()?;
+    let mut secrets = Vec::new();
+    for _ in 0..2 {
+        let bank = Bank::open(BankConfig::new(dir.path().join("bank.db"))).await?;
+        secrets.push(bank.demo_secret().ok_or("no secret")?.expose().to_owned());
+        drop(bank);
+    }
+    assert_eq!(secrets[0], secrets[1]);
+    assert!(secrets[0].starts_with("sk_") && secrets[0].len() > 30);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hanging_request_goes_on_when_the_lab_lets_go() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(BankConfig { wait: Duration::from_millis(200), ..config(dir.path()) }).await?;
+    assert_eq!(bank.fault(json!({"at": "gateway_answered", "do": "hang"})).await?, 200);
+    let hanging = bank.pay(KEY, &coffee()).await?;
+    assert_eq!(hanging.status(), 409);
+    assert_eq!(hanging.json::<Value>().await?["state"], "processing");
+    bank.http.delete(format!("{}/lab/faults", bank.url)).bearer_auth("lab_run").send().await?;
+    within(async || bank.state(KEY).await.filter(|state| state == "approved")).await?;
+    assert_eq!(bank.pay(KEY, &coffee()).await?.status(), 201);
+    assert_eq!(bank.charges().await?, 1);
+    bank.end().await
+}
+
+/// What comes back for one request: status, `Allow`, and the problem document's type.
+async fn refused(response: Response) -> Result<(u16, Option<String>, String)> {
+    let allow = response.headers().get("allow").map(|allow| allow.to_str().map(str::to_owned)).transpose()?;
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let (status, problem) = (response.status().as_u16(), response.json::<Value>().await?);
+    assert_eq!(problem["status"], status);
+    Ok((status, allow, problem["type"].as_str().unwrap_or_default().to_owned()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_refusal_is_a_problem_document() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(BankConfig { lab: None, ..config(dir.path()) }).await?;
+    let get = async |path: &str| refused(bank.get(path, "sk_shop").await?).await;
+    let of = |status, name: &str| (status, None, format!("/problems/{name}"));
+    assert_eq!(get("/v1/nothing").await?, of(404, "not-found"));
+    assert_eq!(get("/lab/faults").await?, of(404, "not-found"));
+    assert_eq!(get("/").await?, of(404, "not-found"));
+    assert_eq!(get("/v1/payments/pay_nothing").await?, of(404, "payment-unknown"));
+    assert_eq!(get("/v1/refunds/re_nothing").await?, of(404, "payment-unknown"));
+    assert_eq!(get(&format!("/v1/operations/{OTHER}")).await?, of(404, "operation-unknown"));
+    assert_eq!(get("/v1/operations/7").await?, of(400, "key-invalid"));
+    assert_eq!(get("/v1/payments?limit=0").await?, of(400, "request-invalid"));
+    assert_eq!(get("/v1/payments?limit=x").await?, of(400, "request-invalid"));
+    assert_eq!(get("/v1/payments?after=pay_nothing").await?, of(400, "request-invalid"));
+    assert_eq!(refused(bank.get("/v1/policy", "sk_wrong").await?).await?, of(401, "unauthorized"));
+    let wrong = json!({"amount": 0, "currency": "EUR", "card": "tok_visa"});
+    assert_eq!(refused(bank.pay(KEY, &wrong).await?).await?, of(400, "request-invalid"));
+    assert_eq!(refused(bank.pay("7", &coffee()).await?).await?, of(400, "key-invalid"));
+    let (status, allow, problem) =
+        refused(bank.http.delete(format!("{}/v1/payments", bank.url)).bearer_auth("sk_shop").send().await?).await?;
+    assert_eq!((status, problem.as_str()), (405, "/problems/method-not-allowed"));
+    let allow = allow.ok_or("no Allow")?;
+    assert!(allow.contains("GET") && allow.contains("POST"), "{allow}");
+    let origin = bank.http.get(format!("{}/v1/policy", bank.url)).bearer_auth("sk_shop").header("origin", "null");
+    assert_eq!(refused(origin.send().await?).await?, of(403, "forbidden"));
+    let large =
+        bank.http.post(format!("{}/v1/payments", bank.url)).bearer_auth("sk_shop").header("idempotency-key", KEY);
+    let large = large.header("content-type", "application/json").body(vec![b' '; 70_000]);
+    assert_eq!(refused(large.send().await?).await?, of(413, "payload-too-large"));
+    let gzip =
+        bank.http.post(format!("{}/v1/payments", bank.url)).bearer_auth("sk_shop").header("idempotency-key", KEY);
+    let gzip = gzip.header("content-encoding", "gzip").json(&coffee());
+    assert_eq!(refused(gzip.send().await?).await?, of(415, "unsupported-media-type"));
+    assert_eq!(bank.get(&format!("/v1/operations/{KEY}"), "sk_shop").await?.status(), 404, "nothing of it was claimed");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_is_not_sent_to_another_gateway() -> Result {
+    let (dir, elsewhere) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let bank = start(config(dir.path())).await?;
+    assert_eq!(bank.pay(OTHER, &coffee()).await?.status(), 201, "the bank knows its gateway by now");
+    assert_eq!(bank.fault(json!({"at": "claimed", "do": "hang"})).await?, 200);
+    let (url, http) = (bank.url.clone(), bank.http.clone());
+    let paying = tokio::spawn(async move {
+        let request = http.post(format!("{url}/v1/payments")).bearer_auth("sk_shop").header("Idempotency-Key", KEY);
+        request.json(&coffee()).send().await
+    });
+    within(async || bank.state(KEY).await).await?;
+    bank.ended.abort(); // as a crash
+    paying.abort();
+    drop(bank.end);
+    let other = start(config(elsewhere.path())).await?;
+    let mut moved = config(dir.path());
+    moved.gateway_url = Some(other.gateway_url.clone());
+    // The dropped tasks let go of the lock when they are next polled.
+    let bank = within(async || start(moved.clone()).await.ok()).await?;
+    let state = within(async || bank.state(KEY).await.filter(|state| state != "processing")).await?;
+    assert_eq!(state, "needs_attention");
+    assert_eq!(other.charges().await?, 0);
+    other.end().await?;
+    bank.end().await
+}
