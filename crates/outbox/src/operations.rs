@@ -294,9 +294,16 @@ impl Default for Filter {
 /// The file could not be read.
 pub fn list(conn: &Connection, filter: Filter) -> rusqlite::Result<Vec<Operation>> {
     let order = if filter.newest_first { "DESC" } else { "ASC" };
+    // What is open has an index of its own, that stays small; what is final is most of the table.
+    let open =
+        "INDEXED BY operations_open WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = ?1";
+    let among = match filter.state {
+        None => "WHERE ?1 IS NULL",
+        Some(state) if state.is_final() => "WHERE state = ?1",
+        Some(_) => open,
+    };
     conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM operations \
-         WHERE (?1 IS NULL OR state = ?1) AND seq < ?2 AND seq > ?3 ORDER BY seq {order} LIMIT ?4"
+        "SELECT {COLUMNS} FROM operations {among} AND seq < ?2 AND seq > ?3 ORDER BY seq {order} LIMIT ?4"
     ))?
     .query_map(
         params![

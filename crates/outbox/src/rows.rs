@@ -96,18 +96,22 @@ pub(crate) fn start(
         )?
         .query_row([address], |row| Ok((row.get(0)?, time(row, "hold_until")?)))?;
     let left: Vec<Key> = tx
-        .prepare_cached("SELECT key FROM operations WHERE state = 'sending' ORDER BY seq")?
+        .prepare_cached(
+            "SELECT key FROM operations INDEXED BY operations_open \
+             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = 'sending' ORDER BY seq",
+        )?
         .query_map([], |row| stored(row, "key"))?
         .collect::<rusqlite::Result<_>>()?;
     // In flight when its owner died, whatever it had been before, and perhaps sent.
     tx.prepare_cached(
-        "UPDATE operations SET state = 'unknown', deaths = deaths + (due_at IS NULL), updated_at = ?1, due_at = ?1 \
-         WHERE state = 'sending'",
+        "UPDATE operations INDEXED BY operations_open \
+         SET state = 'unknown', deaths = deaths + (due_at IS NULL), updated_at = ?1, due_at = ?1 \
+         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = 'sending'",
     )?
     .execute([ms(now)])?;
     let furthest = now.saturating_add(settings.retry_after_max).unwrap_or(now);
     tx.prepare_cached(
-        "UPDATE operations SET due_at = ?1, not_before = min(not_before, ?2) \
+        "UPDATE operations INDEXED BY operations_open SET due_at = ?1, not_before = min(not_before, ?2) \
          WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention')",
     )?
     .execute([ms(now), ms(furthest)])?;
@@ -148,7 +152,7 @@ pub(crate) fn look(
     }
     let next = conn
         .prepare_cached(
-            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations \
+            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations INDEXED BY operations_open \
              WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
                AND max(due_at, coalesce(not_before, 0)) > :now \
                AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
@@ -160,7 +164,8 @@ pub(crate) fn look(
     Ok((rows, next.map(|Ms(at)| at)))
 }
 
-const LOOK: &str = "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at FROM operations AS o \
+const LOOK: &str = "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
+     FROM operations AS o INDEXED BY operations_open \
      WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
        AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
        AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
@@ -344,7 +349,7 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     if make_due.shift != SignedDuration::ZERO {
         let by_ms = i64::try_from(make_due.shift.as_millis()).unwrap_or(0);
         tx.prepare_cached(
-            "UPDATE operations SET not_before = not_before + ?1 \
+            "UPDATE operations INDEXED BY operations_open SET not_before = not_before + ?1 \
              WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND not_before IS NOT NULL",
         )?
         .execute([by_ms])?;
@@ -352,14 +357,14 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     match make_due.which {
         Which::All => tx
             .prepare_cached(
-                "UPDATE operations SET due_at = ?1 \
+                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 \
                  WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND due_at > ?1",
             )?
             .execute([ms(now)])?,
         Which::Transport => {
             let [a, b, c, d, e, f] = TRANSPORT_WORDS;
             tx.prepare_cached(
-                "UPDATE operations SET due_at = ?1 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
                    AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute(params![ms(now), a, b, c, d, e, f])?
@@ -399,8 +404,8 @@ pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(),
 /// Rows that were first sent to another bank wait, and say why.
 fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE operations SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN ?3 END \
-         WHERE state IN ('saved', 'sending', 'unknown') AND bank_id IS NOT NULL \
+        "UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN ?3 END \
+         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' AND bank_id IS NOT NULL \
            AND (reason IS ?3) IS NOT ((bank_id, merchant) IS NOT (?1, ?2))",
     )?
     .execute(params![bank.bank_id.as_bytes(), bank.merchant, OTHER_BANK])

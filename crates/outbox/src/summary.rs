@@ -54,7 +54,9 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
     let mut by_currency = conn.prepare_cached(
         "SELECT currency, count(*), sum(state = 'sending'), sum(amount), min(created_at), \
              sum(bank_id IS NOT NULL AND (bank_id, merchant) IS NOT (SELECT bank_id, merchant FROM outbox)) \
-         FROM operations WHERE state IN ('saved', 'sending', 'unknown') GROUP BY currency ORDER BY currency",
+         FROM operations INDEXED BY operations_open \
+         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' \
+         GROUP BY currency ORDER BY currency",
     )?;
     let rows = by_currency.query_map([], |row| {
         let Stored(currency) = row.get(0)?;
@@ -75,7 +77,9 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
     }
     summary.waiting = summary.unsettled - summary.sending;
     summary.needs_attention = conn
-        .prepare_cached("SELECT count(*) FROM operations WHERE state = 'needs_attention'")?
+        .prepare_cached(
+            "SELECT count(*) FROM operations INDEXED BY operations_attention WHERE state = 'needs_attention'",
+        )?
         .query_row([], |row| row.get(0))?;
     summary.next_attempt_at = next_attempt_at(conn, now)?;
     Ok(summary)
@@ -85,8 +89,8 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
 fn next_attempt_at(conn: &Connection, now: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
     let due = conn
         .prepare_cached(
-            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations \
-             WHERE state IN ('saved', 'sending', 'unknown') AND due_at IS NOT NULL",
+            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations INDEXED BY operations_open \
+             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' AND due_at IS NOT NULL",
         )?
         .query_row([], |row| row.get::<_, Option<Ms>>(0))
         .optional()?

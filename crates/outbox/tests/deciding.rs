@@ -522,7 +522,7 @@ fn policy() -> Policy {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn under_every_schedule_the_rules_hold_and_in_the_end_all_is_settled(seed: u64, steps in 0..600_u32, operations in 1..25_u64) {
