@@ -12,7 +12,7 @@ use protocol::{CardToken, Key};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
-    io::{self, Read as _},
+    io::{self, IsTerminal as _, Read as _},
     iter,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -64,7 +64,8 @@ fn log_to_stderr() {
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .and_then(|directives| EnvFilter::try_new(directives).ok())
         .unwrap_or_else(|| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let is_terminal = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(io::stderr).init();
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {

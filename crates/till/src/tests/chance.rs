@@ -137,7 +137,7 @@ async fn play(steps: Vec<Step>, rounding: CashRounding) -> Checked {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn the_file_adds_up_whatever_happens(

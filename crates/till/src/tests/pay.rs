@@ -109,6 +109,30 @@ async fn twenty_clicks_make_one_operation() -> Checked {
 }
 
 #[tokio::test]
+async fn twenty_dialogs_on_one_sale_pay_it_once() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let clicks: Vec<_> = (0..20)
+        .map(|_| {
+            let (till, sale_id) = (scene.till.clone(), sale.id);
+            tokio::spawn(async move {
+                let tender_id = Uuid::now_v7();
+                till.pay_card(CardPayment { tender_id, sale_id, amount: 590, card: "tok_visa".into() }).await
+            })
+        })
+        .collect();
+    let mut paid = 0;
+    for click in clicks {
+        match click.await? {
+            Ok(_) => paid += 1,
+            Err(refused) => assert!(matches!(refused, TillError::SaleFrozen(_)), "{refused:?}"),
+        }
+    }
+    assert_eq!((paid, scene.count("SELECT count(*) FROM operations")?), (1, 1));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_late_click_finds_its_own_operation_in_every_state() -> Checked {
     for state in State::ALL {
         let scene = Scene::new()?;

@@ -10,6 +10,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex, PoisonError},
     thread,
+    time::Duration,
 };
 use uuid::Uuid;
 
@@ -31,6 +32,8 @@ pub(crate) struct Seen {
     pub(crate) requests: u32,
     /// How often a key was looked up.
     pub(crate) lookups: u32,
+    /// From how many requests on it charges and does not answer.
+    pub(crate) answers_max: Option<u32>,
     /// Whether a look at a strange one finds it approved.
     pub(crate) is_resolved: bool,
 }
@@ -73,7 +76,13 @@ impl FakeBank {
                         thread::park();
                     },
                     STRANGE => problem(ProblemType::RequestInvalid)?,
-                    card => self.charge(key, &payment, card)?,
+                    card => {
+                        let answer = self.charge(key, &payment, card)?;
+                        while self.seen(|seen| seen.answers_max.is_some_and(|most| seen.requests > most)) {
+                            thread::park_timeout(Duration::from_millis(20));
+                        }
+                        answer
+                    }
                 }
             }
             ("GET", path) => {
