@@ -154,10 +154,10 @@ async fn tell_on(
 }
 
 /// Tells the till's listeners what changed, with what the till knows beside it.
-struct Teller {
-    till: Till,
+pub(crate) struct Teller {
+    pub(crate) till: Till,
     /// When the last change that was told was made.
-    up_to: Timestamp,
+    pub(crate) up_to: Timestamp,
 }
 
 impl Teller {
@@ -183,7 +183,7 @@ impl Teller {
     }
 
     /// Events were missed: what they were about is in the file.
-    async fn catch_up(&mut self) {
+    pub(crate) async fn catch_up(&mut self) {
         let since = self.up_to;
         let mut query = OperationQuery { oldest_first: true, ..OperationQuery::default() };
         loop {

@@ -4,6 +4,7 @@ mod cart;
 mod chance;
 mod frozen;
 mod pay;
+mod queue;
 mod receipt;
 
 use crate::{CardPayment, Operation, Sale, State, Till, audit, audit::Signature, pay as paying};
