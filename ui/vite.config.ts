@@ -26,5 +26,6 @@ export default defineConfig(({ mode }) => ({
     include: ['tests/**/*.test.ts'],
     setupFiles: ['tests/setup.ts'],
     restoreMocks: true,
+    testTimeout: 30_000,
   },
 }));

@@ -11,7 +11,7 @@ export const textOf = (id: string) => (byId(id).textContent ?? '').replace(/\s+/
 
 /** Waits until the test id is there, and gives its element. */
 export async function shown(id: string): Promise<HTMLElement> {
-  return waitFor(() => byId(id), { timeout: 3000 });
+  return waitFor(() => byId(id));
 }
 
 export async function click(id: string): Promise<void> {

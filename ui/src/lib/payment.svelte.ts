@@ -127,10 +127,7 @@ export class PaymentStore {
     } finally {
       this.confirming = false;
     }
-    const refused = this.trouble.last?.code;
-    const isAnother = refused === 'sale-changed' || refused === 'sale-frozen' || refused === 'intent-reused';
-    if (this.at === 'choose' && isAnother) await this.#reload();
-    else await this.refresh();
+    await this.refresh();
   }
 
   /** An event of the till, or an answer to having asked. */
