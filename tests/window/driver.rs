@@ -86,10 +86,9 @@ impl Driver {
         self.app_gone(pid).await
     }
 
-    /// Waits until the app has ended.
+    /// Waits until the app has ended, and let go of its files.
     pub(crate) async fn app_gone(&self, pid: u32) -> Result<()> {
-        let process = PathBuf::from(format!("/proc/{pid}/exe"));
-        until("the app is gone", END_LIMIT, async || Ok(fs::read_link(&process).is_err().then_some(()))).await
+        until("the app is gone", END_LIMIT, async || Ok(gone(pid).then_some(()))).await
     }
 
     fn app_pid(&self) -> Option<u32> {
@@ -99,4 +98,13 @@ impl Driver {
             .flat_map(|children| children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
             .find(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program == self.app))
     }
+}
+
+/// A process that was not yet waited for by its parent stays in the list, with no file open any more: as one thread, dead.
+fn gone(pid: u32) -> bool {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(stat) = fs::read_to_string(process.join("stat")) else { return true };
+    let threads = fs::read_dir(process.join("task")).map_or(0, Iterator::count);
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    threads <= 1 && state == Some('Z')
 }

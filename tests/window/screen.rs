@@ -32,8 +32,12 @@ impl Screen {
         Ok(())
     }
 
-    /// Lets go of a session whose app is about to die.
-    pub(crate) fn abandon(self) -> Result<()> {
+    /// Lets go of a session whose app was killed, once the driver has found that out: it opens one session at a time.
+    pub(crate) async fn abandon(self) -> Result<()> {
+        until("the driver knows that the app is gone", ANSWER_LIMIT, async || {
+            Ok(tokio::time::timeout(ANSWER_LIMIT, self.session.title()).await?.is_err().then_some(()))
+        })
+        .await?;
         self.session.leak().context("the session was ended before")
     }
 
@@ -78,16 +82,12 @@ impl Screen {
         .await
     }
 
-    /// The text of what has this test id, once it is shown.
-    pub(crate) async fn text(&self, test_id: &str) -> Result<String> {
-        Ok(self.see(test_id).await?.text().await?)
-    }
-
     /// Waits until the text of what has this test id contains something.
     pub(crate) async fn reads(&self, test_id: &str, part: &str) -> Result<()> {
         let mut last = String::new();
         until(&format!("`{test_id}` reads “{part}”"), SEEN_LIMIT, async || {
-            last = self.text(test_id).await?;
+            // What can't be selected with the mouse is no text to WebDriver's own question for it.
+            last = self.see(test_id).await?.prop("textContent").await?.unwrap_or_default();
             Ok(last.contains(part).then_some(()))
         })
         .await

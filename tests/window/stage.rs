@@ -114,11 +114,11 @@ impl Stage {
 
     /// Kills the app where it stands.
     pub(crate) async fn kill_app(&mut self) -> Result<()> {
-        // The driver finds out by itself; its session is not asked to end, for it is gone.
-        if let Some(screen) = self.screen.take() {
-            screen.abandon()?;
+        self.driver.kill_app(self.pid).await?;
+        match self.screen.take() {
+            Some(screen) => screen.abandon().await,
+            None => Ok(()),
         }
-        self.driver.kill_app(self.pid).await
     }
 
     /// Ends the app as closing its window does.
