@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::{Answer, CallError, Expected, Reading, read, read_lookup, read_policy};
-use outbox::decide::{Effect, Event, Queue, Row, decide};
+use outbox::decide::{Effect, Event, MakeDue, Queue, Row, Which, decide};
 use outbox::{Ask, Change, Settings, State};
 use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};
 use serde_json::{Value, json};
@@ -437,6 +437,18 @@ fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
     assert!(effects.contains(&Effect::AskPolicy), "one question shows when it works again");
     let (_, effects) = decide(queue, Event::Policy(Ok(policy("permanent"))), NOW + SignedDuration::from_secs(1), 1);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
+}
+
+#[test]
+fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
+    let gone = Reading::NoAnswer { how: "time-out", detail: String::new() };
+    let (queue, _, _) = becomes(row(State::Saved, Ask::Send), gone, Policy::CLAIMS_PERMANENT, NOW);
+    let soon = NOW + SignedDuration::from_secs(1);
+    let (queue, effects) = decide(queue, Event::Tick, soon, 1);
+    assert!(effects.contains(&Effect::AskPolicy));
+    let (_, effects) = decide(queue, Event::Policy(Ok(policy("permanent"))), soon, 1);
+    let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO };
+    assert!(effects.contains(&Effect::MakeDue(due)), "{effects:?}");
 }
 
 #[test]

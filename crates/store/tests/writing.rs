@@ -147,6 +147,30 @@ async fn clicks_overtake_background_work() {
 }
 
 #[tokio::test]
+async fn clicks_overtake_background_work_also_where_they_fill_more_than_one_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let before = store.commits();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |priority| {
+        let order = order.clone();
+        store.write(priority, move |_| {
+            order.lock().unwrap().push(priority);
+            Ok::<_, rusqlite::Error>(())
+        })
+    };
+    let (held, sender) = hold(&store).await.unwrap();
+    let settles = futures::future::join_all((0..3).map(|_| note(Priority::Background)));
+    let clicks = futures::future::join_all((0..200).map(|_| note(Priority::Click)));
+    let (held, settled, clicked, ()) = tokio::join!(held, settles, clicks, let_go(sender));
+    held.unwrap().unwrap();
+    assert!(settled.into_iter().chain(clicked).all(|result| result.is_ok()));
+    let order = order.lock().unwrap();
+    assert!(order[..200].iter().all(|&priority| priority == Priority::Click));
+    assert_eq!((order.len(), store.commits() - before), (203, 2));
+}
+
+#[tokio::test]
 async fn a_lock_held_by_another_program_fails_the_write_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
