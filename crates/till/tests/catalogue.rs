@@ -140,7 +140,7 @@ async fn the_search_follows_the_catalogue() -> Checked {
     assert_eq!(search(&till, "pain").await?, ["Pain au Chocolat"]);
     assert_eq!(search(&till, "cinnamon").await?, [""; 0]);
     assert_eq!(search(&till, "2000000000114").await?, [""; 0]);
-    assert!(file.execute("UPDATE barcodes SET barcode = '1'", []).is_err());
+    assert!(file.execute("UPDATE barcodes SET barcode = '1' WHERE article_id = 1", []).is_err());
     let left: u32 = file.query_row("SELECT count(*) FROM article_words", [], |row| row.get(0))?;
     assert_eq!(left, 47);
     Ok(())

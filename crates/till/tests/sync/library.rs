@@ -3,6 +3,7 @@
 use super::{
     Checked, LIMIT,
     bank::{FakeBank, GOOD, POOR, SILENT},
+    wait_for,
 };
 use till::{Bank, CardPayment, Chip, Event, Operation, Sale, SaleState, Secret, State, Till, TillError};
 use tokio::{sync::broadcast::Receiver, time::timeout};
@@ -59,6 +60,12 @@ async fn the_window_is_told_and_the_late_click_finds_its_operation() -> Checked 
     till.add_article("CAF-101", None).await?;
     pay(&till, &sale, SILENT).await?;
     told(&mut events, State::Sending).await?;
+    // Counted is not yet sent: the end must find it at the bank.
+    tokio::task::spawn_blocking({
+        let bank = bank.clone();
+        move || wait_for("the request", || bank.seen(|seen| seen.requests == 3)).map_err(|error| error.to_string())
+    })
+    .await??;
     till.retry_now(None).await?;
     assert_eq!(till.summary().await?.chip, Chip::Busy);
     shutdown.cancel();
