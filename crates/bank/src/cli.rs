@@ -1,6 +1,6 @@
 //! The command line: flags, environment, and what may not stand together.
 
-use crate::{BankConfig, GatewayConfig, LabConfig, RETENTION, Token, WAIT};
+use crate::{BankConfig, GatewayConfig, LabConfig, RETENTION, Secret, Token, WAIT};
 use clap::{Args, Parser, Subcommand, builder::BoolishValueParser, error::ErrorKind};
 use std::{
     ffi::OsString,
@@ -66,6 +66,9 @@ struct Serve {
         hide_env_values = true
     )]
     token: Vec<String>,
+    /// The secret of the bank's own people, who look at what needs attention; without it their calls are not there
+    #[arg(long, env = "KASSA_BANK_OPERATOR", value_name = "SECRET", hide_env_values = true)]
+    operator: Option<String>,
     /// The gateway's address; without it the bank runs one in the same process
     #[arg(long, env = "KASSA_BANK_GATEWAY_URL", value_name = "URL")]
     gateway_url: Option<String>,
@@ -128,6 +131,11 @@ impl Serve {
             }
             tokens.push(token);
         }
+        let operator =
+            self.operator.as_deref().map(Secret::parse).transpose().map_err(|why| format!("--operator: {why}"))?;
+        if tokens.iter().any(|token| Some(&token.secret) == operator.as_ref()) {
+            return Err("--operator: a merchant has this secret".into());
+        }
         if !self.listen.ip().is_loopback() {
             if tokens.is_empty() {
                 return Err("--listen: an address that is not loopback needs a --token".into());
@@ -151,6 +159,7 @@ impl Serve {
             gateway_url: self.gateway_url,
             retention,
             wait,
+            operator,
             lab: lab(self.lab),
         };
         Ok(Command::Serve { listen: self.listen, config })
@@ -249,6 +258,8 @@ mod tests {
             "serve --listen 0.0.0.0:1 --token a=sk_a1 --lab",
             "serve --token sk_secret",
             "serve --token a=sk_secret --token b=sk_secret",
+            "serve --operator abc",
+            "serve --token a=sk_secret --operator sk_secret",
             "gateway --listen 0.0.0.0:1",
             "gateway --token a=sk_a1",
         ] {

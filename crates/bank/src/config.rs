@@ -24,6 +24,8 @@ pub struct BankConfig {
     pub retention: Duration,
     /// How long a repeat waits for the outcome.
     pub wait: Duration,
+    /// The secret of the bank's own people; without it their calls are not there.
+    pub operator: Option<Secret>,
     /// The fault lab, of the bank and of the gateway that it brings along.
     pub lab: Option<LabConfig>,
 }
@@ -39,6 +41,7 @@ impl BankConfig {
             gateway_url: None,
             retention: RETENTION,
             wait: WAIT,
+            operator: None,
             lab: None,
         }
     }
@@ -80,10 +83,20 @@ impl Token {
         if merchant.is_empty() || merchant.len() > MERCHANT_CHARS_MAX || !merchant.chars().all(named) {
             return Err("a merchant's name is made of 1 to 64 letters, digits, '-', '_' and '.'");
         }
-        if secret.len() < SECRET_CHARS_MIN || !secret.chars().all(|c| c.is_ascii_graphic()) {
+        Ok(Self { merchant: merchant.to_owned(), secret: Secret::parse(secret)? })
+    }
+}
+
+impl Secret {
+    /// Reads a secret. The error never repeats the text.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.len() < SECRET_CHARS_MIN || !text.chars().all(|c| c.is_ascii_graphic()) {
             return Err("a secret is made of at least 4 visible characters of ASCII");
         }
-        Ok(Self { merchant: merchant.to_owned(), secret: Secret::new(secret) })
+        Ok(Self::new(text))
     }
 }
 

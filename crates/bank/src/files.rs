@@ -14,16 +14,16 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// Another process has the database, or the lock file can't be made.
-    #[error("{0}")]
+    #[error(transparent)]
     Lock(#[from] LockError),
     /// The database can't be used.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] store::OpenError),
     /// The database can't be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// A file, a socket or a thread can't be had.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The gateway's address can't be used.
     #[error("the gateway's address can't be used: {0}")]

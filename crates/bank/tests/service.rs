@@ -132,7 +132,8 @@ async fn one_process_owns_a_store() -> Result {
 async fn inside_another_program_the_lab_needs_its_secret_and_ends_no_process() -> Result {
     let dir = tempfile::tempdir()?;
     let bank = start(config(dir.path())).await?;
-    assert_eq!(bank.get("/lab/faults", "sk_shop").await?.status(), 401);
+    assert_eq!(bank.get("/lab/faults", "sk_shop").await?.status(), 403);
+    assert_eq!(bank.get("/lab/faults", "sk_nobody").await?.status(), 401);
     assert_eq!(bank.get("/lab/faults", "lab_run").await?.status(), 200);
     assert_eq!(bank.fault(json!({"at": "received", "do": "abort"})).await?, 400);
     bank.end().await
@@ -239,5 +240,63 @@ async fn an_operation_is_not_sent_to_another_gateway() -> Result {
     assert_eq!(state, "needs_attention");
     assert_eq!(other.charges().await?, 0);
     other.end().await?;
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needed_attention_is_listed_and_settled_after_a_look_at_the_gateway() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(BankConfig { operator: Some(Secret::new("op_1")), ..config(dir.path()) }).await?;
+    let gateway_fault = bank.http.put(format!("{}/lab/faults", bank.gateway_url)).bearer_auth("lab_run");
+    gateway_fault.json(&json!([{"at": "committed", "do": "foreign"}])).send().await?;
+    let stuck = bank.pay(KEY, &coffee()).await?;
+    assert_eq!((stuck.status().as_u16(), &stuck.json::<Value>().await?["state"]), (409, &json!("needs_attention")));
+
+    assert_eq!(bank.get("/operator/attention", "sk_shop").await?.status(), 403);
+    assert_eq!(bank.get("/operator/attention", "sk_nobody").await?.status(), 401);
+    let list: Value = bank.get("/operator/attention", "op_1").await?.json().await?;
+    assert_eq!((&list["data"][0]["key"], &list["data"][0]["merchant"]), (&json!(KEY), &json!("shop")), "{list}");
+    assert_eq!(list["data"][0]["gateway_attempts"], 1, "{list}");
+
+    // The fault still holds: an answer to a request would be foreign again, the look is not.
+    let requeue = format!("{}/operator/operations/shop/{KEY}/requeue", bank.url);
+    assert_eq!(bank.http.post(&requeue).bearer_auth("op_1").send().await?.status(), 200);
+    within(async || bank.state(KEY).await.filter(|state| state == "approved")).await?;
+    assert_eq!((bank.pay(KEY, &coffee()).await?.status().as_u16(), bank.charges().await?), (201, json!(1)));
+    let unknown = format!("{}/operator/operations/shop/{OTHER}/requeue", bank.url);
+    assert_eq!(bank.http.post(&unknown).bearer_auth("op_1").send().await?.status(), 404);
+    bank.end().await?;
+
+    let bank = start(config(dir.path())).await?;
+    assert_eq!(bank.get("/operator/attention", "op_1").await?.status(), 404, "without the flag nothing is there");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_names_the_part_that_is_away() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let health = async || -> Result<(u16, Value)> {
+        let response = bank.http.get(format!("{}/healthz", bank.url)).send().await?;
+        Ok((response.status().as_u16(), response.json().await?))
+    };
+    assert_eq!(health().await?, (200, json!({"status": "ok", "store": "ok", "gateway": "ok"})));
+    let other = rusqlite::Connection::open(dir.path().join("bank.db"))?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    assert_eq!(health().await?, (503, json!({"status": "unavailable", "store": "unavailable", "gateway": "ok"})));
+    let refused = bank.pay(KEY, &coffee()).await?;
+    assert_eq!((refused.status().as_u16(), refused.headers().contains_key("retry-after")), (503, true));
+    other.execute_batch("ROLLBACK")?;
+    assert_eq!((bank.state(KEY).await, bank.charges().await?), (None, json!(0)), "the gateway was not called");
+    assert_eq!(bank.pay(KEY, &coffee()).await?.status(), 201);
+    bank.end().await?;
+
+    let away = BankConfig { gateway_url: Some("http://127.0.0.1:9".into()), ..config(dir.path()) };
+    let bank = start(away).await?;
+    let response = bank.http.get(format!("{}/healthz", bank.url)).send().await?;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.json::<Value>().await?, json!({"status": "degraded", "store": "ok", "gateway": "away"}));
+    let page = bank.http.get(format!("{}/problems/key-reused", bank.url)).send().await?;
+    assert!(page.text().await?.contains("The key belongs to another request"));
     bank.end().await
 }

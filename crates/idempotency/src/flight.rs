@@ -21,7 +21,7 @@ pub(crate) type Name = (Arc<str>, [u8; 16]);
 pub(crate) enum Phase {
     /// The claim has not been answered by the store yet.
     Claiming,
-    /// Claimed, and running. `first` where this flight made the claim.
+    /// Claimed, and running.
     Running(Arc<Record>),
     /// Over: the row as the store now holds it. `first` where this flight made the claim.
     Ended { record: Arc<Record>, first: bool },

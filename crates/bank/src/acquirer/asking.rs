@@ -37,62 +37,80 @@ pub(crate) struct Gateway {
     pub(crate) store: Store,
 }
 
+/// What is done next to find out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Send the request, under its one key.
+    Send,
+    /// Ask by reference. What the gateway doesn't know is then sent, unless its answer was there once and has expired.
+    Look { then_send: bool },
+}
+
 impl Gateway {
-    /// Asks until it is known. `counted` is the call where its first attempt was counted with the claim. The
-    /// error says why a person must look.
-    pub(crate) async fn ask(&self, request: &Request, mut counted: Option<Call>) -> Result<Moved, &'static str> {
+    /// Asks until it is known. `counted` is the call where its first attempt was counted with the claim; without it an
+    /// earlier run may have asked, so the gateway is looked at before anything is sent again. The error says why a
+    /// person must look.
+    pub(crate) async fn ask(&self, request: &Request, counted: Option<Call>) -> Result<Moved, &'static str> {
+        let mut counted = counted.filter(|call| call.attempts > 0);
+        let mut call = match counted {
+            Some(call) => call,
+            None => self.stored_call(request).await?,
+        };
+        let mut step =
+            if counted.is_some() || call.attempts == 0 { Step::Send } else { Step::Look { then_send: true } };
         let mut back_off = BackOff::new();
-        let mut by_reference = false;
         loop {
-            let reading = match self.gateway(request).await {
-                Err(reading) => reading,
-                Ok(gateway) => {
-                    let call = match counted.take().filter(|call| call.attempts > 0) {
-                        Some(call) => call,
-                        None => self.count(request, gateway).await,
-                    };
-                    self.attempt(request, &call, gateway, by_reference).await
-                }
+            let reading = match self.client.identity().await {
+                Err(why) => Reading::Unknown { why, retry_after_s: None },
+                // What was sent to one gateway is never sent to another, which would know nothing of it.
+                Ok(gateway) if call.gateway.is_some_and(|of_call| of_call != gateway) => Reading::OtherGateway,
+                Ok(gateway) => match step {
+                    Step::Look { .. } => self.look(request).await,
+                    Step::Send => {
+                        if counted.take().is_none() {
+                            call = self.count(request, gateway).await;
+                        }
+                        self.send(request, &call, gateway).await
+                    }
+                },
             };
-            match reading {
-                Reading::Known(moved) => return Ok(moved),
-                Reading::NeedsAttention(why) => return Err(why),
-                Reading::OtherGateway => {
+            match (reading, step) {
+                (Reading::Known(moved), _) => return Ok(moved),
+                (Reading::NeedsAttention(why), _) => return Err(why),
+                (Reading::OtherGateway, _) => {
                     self.client.forget_identity();
                     return Err("another gateway answers than the one that it was sent to");
                 }
-                Reading::Expired => by_reference = true,
-                Reading::Unknown { why, retry_after_s } => {
-                    tracing::warn!(
-                        operation = request.operation,
-                        purpose = request.purpose.as_str(),
-                        why,
-                        "asking the gateway again"
-                    );
+                (Reading::Expired, _) => step = Step::Look { then_send: false },
+                (Reading::NotThere, Step::Look { then_send: true }) => step = Step::Send,
+                (Reading::NotThere, _) => return Err("the gateway has dropped its answer and knows no such reference"),
+                (Reading::Unknown { why, retry_after_s }, _) => {
+                    let (operation, purpose) = (request.operation, request.purpose.as_str());
+                    tracing::warn!(operation, purpose, why, "asking the gateway again");
                     back_off.rest(retry_after_s).await;
                 }
             }
         }
     }
 
-    /// Which gateway the address leads to.
-    async fn gateway(&self, _: &Request) -> Result<Uuid, Reading> {
-        self.client.identity().await.map_err(|why| Reading::Unknown { why, retry_after_s: None })
+    async fn send(&self, request: &Request, call: &Call, gateway: Uuid) -> Reading {
+        match self.client.send(request.path, &call.key, gateway, &request.body).await {
+            Ok(raw) => reading::of_request(&raw, &request.expected),
+            Err(why) => Reading::Unknown { why, retry_after_s: None },
+        }
     }
 
-    async fn attempt(&self, request: &Request, call: &Call, gateway: Uuid, by_reference: bool) -> Reading {
-        // What was sent to one gateway is never sent to another, which would know nothing of it.
-        if call.gateway != Some(gateway) {
-            return Reading::OtherGateway;
+    async fn look(&self, request: &Request) -> Reading {
+        match self.client.ask(request.path, &request.expected.reference).await {
+            Ok(raw) => reading::of_question(&raw, &request.expected),
+            Err(why) => Reading::Unknown { why, retry_after_s: None },
         }
-        let answer = if by_reference {
-            let asked = self.client.ask(request.path, &request.expected.reference).await;
-            asked.map(|raw| reading::of_question(&raw, &request.expected))
-        } else {
-            let sent = self.client.send(request.path, &call.key, gateway, &request.body).await;
-            sent.map(|raw| reading::of_request(&raw, &request.expected))
-        };
-        answer.unwrap_or_else(|why| Reading::Unknown { why, retry_after_s: None })
+    }
+
+    async fn stored_call(&self, request: &Request) -> Result<Call, &'static str> {
+        let (operation, purpose) = (request.operation, request.purpose);
+        let call = until_read(&self.store, move |connection| calls::get(connection, operation, purpose)).await;
+        call.ok_or("the call to the gateway is not in the file")
     }
 
     /// Counts an attempt before it is made. While it can't be counted it isn't made.

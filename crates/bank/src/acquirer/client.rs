@@ -63,9 +63,14 @@ impl Client {
 
     /// Which gateway it is; asks where that isn't known yet.
     pub(crate) async fn identity(&self) -> Result<Uuid, &'static str> {
-        if let Some(known) = self.known_identity() {
-            return Ok(known);
+        match self.known_identity() {
+            Some(known) => Ok(known),
+            None => self.reach().await,
         }
+    }
+
+    /// Asks which gateway it is, now.
+    pub(crate) async fn reach(&self) -> Result<Uuid, &'static str> {
         let raw = read(self.http.get(format!("{}{IDENTITY_PATH}", self.base))).await?;
         let identity: Identity =
             serde_json::from_slice(&raw.body).map_err(|_| "the gateway didn't say which one it is")?;

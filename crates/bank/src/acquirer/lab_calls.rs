@@ -1,20 +1,21 @@
 //! The lab's calls that only the bank has.
 
 use crate::{
-    acquirer::{Inner, calls, ledger, names::Purpose, operations},
+    acquirer::{Inner, calls, ledger, operations, operator},
     http::{
         answer::{self, Refusal},
         keyed,
+        segment::Segment,
     },
 };
 use axum::{
     Router,
-    extract::{Path, State},
+    extract::State,
     http::StatusCode,
     response::Response,
     routing::{get, post},
 };
-use protocol::{Kind, ProblemType};
+use protocol::ProblemType;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -31,13 +32,12 @@ async fn show_ledger(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal
 }
 
 /// The operation of that key, of whichever merchant has it; the first in the order of their names where several have.
-async fn show_operation(State(bank): State<Arc<Inner>>, Path(key): Path<String>) -> Result<Response, Refusal> {
+async fn show_operation(State(bank): State<Arc<Inner>>, Segment(key): Segment) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
     for merchant in &bank.merchants {
         let found = bank.engine.lookup(merchant, *key.as_bytes()).await;
         let Some(record) = found.map_err(|_| Refusal::store_unavailable())? else { continue };
-        let purpose =
-            if record.kind.as_deref() == Some(Kind::Refund.as_str()) { Purpose::Refund } else { Purpose::Charge };
+        let purpose = operator::purpose(&record);
         let call = bank.store.read(move |connection| calls::get(connection, record.id, purpose)).await;
         let call = call.map_err(|_| Refusal::store_unavailable())?;
         let shown = json!({

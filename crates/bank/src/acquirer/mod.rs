@@ -5,11 +5,13 @@ pub(crate) mod acquiring;
 pub(crate) mod asking;
 pub(crate) mod calls;
 pub(crate) mod client;
+pub(crate) mod health;
 pub(crate) mod keyed;
 pub(crate) mod lab_calls;
 pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod operations;
+pub(crate) mod operator;
 pub(crate) mod payments;
 pub(crate) mod reading;
 pub(crate) mod reads;
@@ -25,6 +27,7 @@ use crate::{
         connections::{self, Serving},
         door::Door,
         gate::Gate,
+        problems,
         secrets::{Keyring, Secret},
     },
     ids,
@@ -70,10 +73,13 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) engine: Engine<Acquiring>,
     pub(crate) gateway: Arc<Gateway>,
+    pub(crate) clock: Arc<LabClock>,
     pub(crate) merchants: BTreeSet<String>,
     pub(crate) retention: Duration,
     pub(crate) wait: Duration,
     pub(crate) lab: Option<Arc<Lab>>,
+    /// Whether the operator's calls are there.
+    pub(crate) operated: bool,
 }
 
 /// What a bank says when it is ready.
@@ -128,13 +134,23 @@ impl Bank {
         let lab = config.lab.as_ref().map(|lab| Arc::new(Lab::new(lab, Point::BANK, clock.clone())));
         let settings = Config { wait: config.wait, retention: config.retention, limits: Limits::default() };
         let work = Acquiring { bank: id, gateway: gateway.clone() };
-        let engine = Engine::open(store.clone(), lock, work, clock, settings).await?;
-        let inner =
-            Inner { id, store, engine, gateway, merchants, retention: config.retention, wait: config.wait, lab };
+        let engine = Engine::open(store.clone(), lock, work, clock.clone(), settings).await?;
+        let inner = Inner {
+            id,
+            store,
+            engine,
+            gateway,
+            clock,
+            merchants,
+            retention: config.retention,
+            wait: config.wait,
+            lab,
+            operated: config.operator.is_some(),
+        };
         Ok(Self {
             inner: Arc::new(inner),
             door: Door::new(&config.hosts),
-            gate: Gate::new(Some(ring), config.lab.as_ref()),
+            gate: Gate::new(Some(ring), config.lab.as_ref(), config.operator.as_ref()),
             demo_secret,
             gateway_url,
             own_gateway,
@@ -209,7 +225,12 @@ fn router(bank: Arc<Inner>) -> Router {
         .route(&format!("{}/{{id}}", protocol::REFUNDS_PATH), get(reads::show_refund))
         .route("/v1/operations/{key}", get(operations::show))
         .route("/v1/operations/{key}/cancellation", put(operations::cancel))
-        .route(protocol::POLICY_PATH, get(reads::policy));
+        .route(protocol::POLICY_PATH, get(reads::policy))
+        .route("/healthz", get(health::show))
+        .route("/problems/{name}", get(problems::show));
+    if bank.operated {
+        router = router.merge(operator::router());
+    }
     if lab.is_some() {
         router = router.merge(lab_calls::router());
     }

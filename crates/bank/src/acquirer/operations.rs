@@ -6,14 +6,10 @@ use crate::{
         answer::{self, Refusal},
         gate::Merchant,
         keyed,
+        segment::Segment,
     },
 };
-use axum::{
-    Extension,
-    extract::{Path, State},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{Extension, extract::State, http::StatusCode, response::Response};
 use idempotency::{Cancel, Record, State as EngineState};
 use protocol::{Key, Kind, Operation, OperationState, ProblemType};
 use serde_json::Value;
@@ -23,7 +19,7 @@ use std::sync::Arc;
 pub(crate) async fn show(
     State(bank): State<Arc<Inner>>,
     Extension(Merchant(merchant)): Extension<Merchant>,
-    Path(key): Path<String>,
+    Segment(key): Segment,
 ) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
     let found = bank.engine.lookup(&merchant, *key.as_bytes()).await;
@@ -37,7 +33,7 @@ pub(crate) async fn show(
 pub(crate) async fn cancel(
     State(bank): State<Arc<Inner>>,
     Extension(Merchant(merchant)): Extension<Merchant>,
-    Path(key): Path<String>,
+    Segment(key): Segment,
 ) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
     // In a task of its own: the wish is carried out also where the client hangs up.
@@ -69,7 +65,8 @@ pub(crate) fn state(record: &Record) -> OperationState {
     }
 }
 
-async fn operation(bank: &Inner, key: Key, record: Record) -> Result<Operation, Refusal> {
+/// An operation in the words of the contract.
+pub(crate) async fn operation(bank: &Inner, key: Key, record: Record) -> Result<Operation, Refusal> {
     let kind = record
         .kind
         .as_deref()

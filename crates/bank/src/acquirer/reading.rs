@@ -30,6 +30,8 @@ pub(crate) enum Reading {
     Unknown { why: &'static str, retry_after_s: Option<u32> },
     /// The gateway ran it and has dropped its answer: ask by reference.
     Expired,
+    /// The gateway knows nothing of that reference.
+    NotThere,
     /// A definite answer that settles nothing. A person must look.
     NeedsAttention(&'static str),
     /// It is another gateway than the one that the request was meant for.
@@ -58,9 +60,7 @@ pub(crate) fn of_request(raw: &Raw, expected: &Expected) -> Reading {
 pub(crate) fn of_question(raw: &Raw, expected: &Expected) -> Reading {
     match raw.status {
         200 => moved(raw, expected),
-        404 if problem(raw) == Some(ProblemType::PaymentUnknown) => {
-            Reading::NeedsAttention("the gateway has dropped its answer and knows no such reference")
-        }
+        404 if problem(raw) == Some(ProblemType::PaymentUnknown) => Reading::NotThere,
         _ => Reading::Unknown { why: "the gateway could not be asked by reference", retry_after_s: raw.retry_after_s },
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         };
         assert!(matches!(ask(200, "application/json", approved()), Reading::Known(_)));
         let gone = json!({"type": "/problems/payment-unknown", "title": "t", "status": 404, "detail": "d", "retryable": false});
-        assert!(matches!(ask(404, "application/problem+json", gone), Reading::NeedsAttention(_)));
+        assert_eq!(ask(404, "application/problem+json", gone), Reading::NotThere);
         assert!(matches!(ask(404, "text/html", json!("x")), Reading::Unknown { .. }));
         assert!(matches!(ask(503, "application/problem+json", json!({})), Reading::Unknown { .. }));
     }

@@ -5,11 +5,12 @@ use crate::{
     http::{
         answer::{self, Refusal},
         gate::Merchant,
+        segment::Segment,
     },
 };
 use axum::{
     Extension,
-    extract::{Path, Query, State, rejection::QueryRejection},
+    extract::{Query, State, rejection::QueryRejection},
     http::StatusCode,
     response::Response,
 };
@@ -27,7 +28,7 @@ const LIMIT_MAX: u32 = 100;
 pub(crate) async fn show_payment(
     State(bank): State<Arc<Inner>>,
     Extension(Merchant(merchant)): Extension<Merchant>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
 ) -> Result<Response, Refusal> {
     let found = bank.store.read(move |connection| payments::by_id(connection, &merchant, &id)).await;
     match found.map_err(|_| Refusal::store_unavailable())? {
@@ -40,7 +41,7 @@ pub(crate) async fn show_payment(
 pub(crate) async fn show_refund(
     State(bank): State<Arc<Inner>>,
     Extension(Merchant(merchant)): Extension<Merchant>,
-    Path(id): Path<String>,
+    Segment(id): Segment,
 ) -> Result<Response, Refusal> {
     let found = bank.store.read(move |connection| refunds::by_id(connection, &merchant, &id)).await;
     match found.map_err(|_| Refusal::store_unavailable())? {

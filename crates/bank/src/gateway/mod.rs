@@ -89,7 +89,7 @@ impl Gateway {
         let settings = Config { wait: WAIT, retention: RETENTION, limits: Limits::default() };
         let engine = Engine::open(store.clone(), lock, AtOnce, clock, settings).await?;
         let inner = Arc::new(Inner { id, store, engine, lab });
-        Ok(Self { inner, door: Door::new(&config.hosts), gate: Gate::new(None, config.lab.as_ref()) })
+        Ok(Self { inner, door: Door::new(&config.hosts), gate: Gate::new(None, config.lab.as_ref(), None) })
     }
 
     /// Serves until `shutdown`; then what runs is answered, for at most 10 s.

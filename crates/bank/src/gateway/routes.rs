@@ -8,12 +8,13 @@ use crate::{
     http::{
         answer::{self, Refusal},
         body, keyed,
+        segment::Segment,
     },
     lab::{self, rules::Point, tamper},
 };
 use axum::{
     Router,
-    extract::{Path, Query, Request, State, rejection::QueryRejection},
+    extract::{Query, Request, State, rejection::QueryRejection},
     http::{Method, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -164,14 +165,14 @@ async fn run(gateway: Arc<Inner>, key: Key, asked: Asked, begin: BeginFn) -> Res
     })
 }
 
-async fn show_charge(State(gateway): State<Arc<Inner>>, Path(reference): Path<String>) -> Result<Response, Refusal> {
+async fn show_charge(State(gateway): State<Arc<Inner>>, Segment(reference): Segment) -> Result<Response, Refusal> {
     let found = gateway.store.read(move |connection| charges::by_reference(connection, &reference)).await;
     found
         .map_err(|_| Refusal::store_unavailable())?
         .map_or_else(unknown, |charge| Ok(answer::json(StatusCode::OK, &charge)))
 }
 
-async fn show_refund(State(gateway): State<Arc<Inner>>, Path(reference): Path<String>) -> Result<Response, Refusal> {
+async fn show_refund(State(gateway): State<Arc<Inner>>, Segment(reference): Segment) -> Result<Response, Refusal> {
     let found = gateway.store.read(move |connection| refunds::by_reference(connection, &reference)).await;
     found
         .map_err(|_| Refusal::store_unavailable())?

@@ -22,16 +22,18 @@ pub(crate) struct Gate {
     merchants: Option<Keyring>,
     /// Needed on all of `/lab`.
     lab: Option<Keyring>,
+    /// Needed on all of `/operator`.
+    operator: Option<Keyring>,
 }
 
 impl Gate {
-    pub(crate) fn new(merchants: Option<Keyring>, lab: Option<&LabConfig>) -> Self {
+    pub(crate) fn new(merchants: Option<Keyring>, lab: Option<&LabConfig>, operator: Option<&Secret>) -> Self {
         let one = |secret: &Secret| {
             let mut ring = Keyring::default();
-            ring.add("lab", secret);
+            ring.add("", secret);
             ring
         };
-        Self { merchants, lab: lab.and_then(|lab| lab.secret.as_ref()).map(one) }
+        Self { merchants, lab: lab.and_then(|lab| lab.secret.as_ref()).map(one), operator: operator.map(one) }
     }
 
     /// Lets a request in, and marks it with its merchant.
@@ -39,10 +41,14 @@ impl Gate {
         let (ring, of_merchant) = match section(parts.uri.path()) {
             "v1" => (&self.merchants, true),
             "lab" => (&self.lab, false),
+            "operator" => (&self.operator, false),
             _ => return Ok(()),
         };
         let Some(ring) = ring else { return Ok(()) };
         let Some(name) = ring.name(&parts.headers) else {
+            if !of_merchant && self.merchants.as_ref().is_some_and(|ring| ring.name(&parts.headers).is_some()) {
+                return Err(Refusal::new(ProblemType::Forbidden, "a merchant's secret is not for this call"));
+            }
             return Err(Refusal::new(
                 ProblemType::Unauthorized,
                 "send a valid secret as `Authorization: Bearer SECRET`",
@@ -80,13 +86,18 @@ mod tests {
         let mut ring = Keyring::default();
         ring.add("shop", &Secret::new("sk_1"));
         let lab = LabConfig { secret: Some(Secret::new("lab_1")), may_abort: false };
-        let gate = Gate::new(Some(ring), Some(&lab));
+        let gate = Gate::new(Some(ring), Some(&lab), Some(&Secret::new("op_1")));
         assert_eq!(check(&gate, "/v1/policy", Some("sk_1")), Ok(Some(Merchant("shop".into()))));
         assert_eq!(check(&gate, "//v1/policy", None), Err(401));
         assert_eq!(check(&gate, "/v1", None), Err(401));
         assert_eq!(check(&gate, "/v1/policy", Some("lab_1")), Err(401));
         assert_eq!(check(&gate, "/lab/faults", Some("lab_1")), Ok(None));
-        assert_eq!(check(&gate, "/lab/faults", Some("sk_1")), Err(401));
+        assert_eq!(check(&gate, "/lab/faults", Some("sk_1")), Err(403));
+        assert_eq!(check(&gate, "/lab/faults", None), Err(401));
+        assert_eq!(check(&gate, "/operator/attention", Some("op_1")), Ok(None));
+        assert_eq!(check(&gate, "/operator/attention", Some("sk_1")), Err(403));
+        assert_eq!(check(&gate, "/operator/attention", Some("lab_1")), Err(401));
+        assert_eq!(check(&gate, "/v1/policy", Some("op_1")), Err(401));
         assert_eq!(check(&gate, "/elsewhere", None), Ok(None));
         assert_eq!(check(&Gate::default(), "/lab/faults", None), Ok(None));
     }
