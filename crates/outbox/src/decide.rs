@@ -173,7 +173,8 @@ impl Queue {
             Event::Begun(key) => self.begun(key, now, effects),
             Event::NotBegun(key) => {
                 self.in_flight.remove(&key);
-                self.look_soon(now);
+                // Not at once: a row that is found and can't be begun must not keep the loop spinning.
+                self.look_soon(after(now, self.settings.backoff.base));
             }
             Event::BeginFailed(key) => {
                 self.in_flight.remove(&key);
@@ -257,9 +258,10 @@ impl Queue {
         self.file_until.is_some_and(|until| until > now)
     }
 
-    fn look_soon(&mut self, now: Timestamp) {
+    /// Looks into the file at that time at the latest; where a look is running, at once after it.
+    fn look_soon(&mut self, by: Timestamp) {
         match self.look_at {
-            Some(at) => self.look_at = Some(at.min(now)),
+            Some(at) => self.look_at = Some(at.min(by)),
             None => self.look_again = true,
         }
     }

@@ -54,6 +54,10 @@ fn what_a_killed_owner_had_in_flight_goes_out_again_with_the_same_bytes_and_key(
         assert!(payments.iter().all(|seen| seen.key == payments[0].key && seen.body == payments[0].body));
         let resumed = till.log(key).await?.into_iter().filter(|entry| entry.event == "resumed").count();
         assert_eq!(resumed, 3);
+        let deaths = |conn: &rusqlite::Connection| {
+            conn.query_row("SELECT deaths FROM operations", [], |row| row.get::<_, u32>(0))
+        };
+        assert_eq!(till.store.read(deaths).await?, 0, "deaths are counted in a row, and this one came through");
         anyhow::Ok(())
     })
 }

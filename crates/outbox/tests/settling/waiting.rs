@@ -56,7 +56,7 @@ async fn with_many_waiting_an_outage_costs_one_question_at_a_time() -> Result<()
 }
 
 #[tokio::test]
-async fn four_are_in_flight_and_one_of_a_sale() -> Result<()> {
+async fn no_more_than_four_are_in_flight_and_one_of_a_sale() -> Result<()> {
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     let mut keys = Vec::new();
     for amount in 1..=40 {
@@ -66,7 +66,7 @@ async fn four_are_in_flight_and_one_of_a_sale() -> Result<()> {
     for key in &keys {
         till.until_state(*key, State::Approved).await?;
     }
-    assert_eq!(bank.running_max(), 4);
+    assert!(bank.running_max() <= 4);
     let first_of_sale_1: Vec<_> = bank
         .payments()
         .into_iter()
@@ -75,6 +75,26 @@ async fn four_are_in_flight_and_one_of_a_sale() -> Result<()> {
         .filter(|amount| amount % 10 == 1)
         .collect();
     assert_eq!(first_of_sale_1, [1, 11, 21, 31], "in the order in which they were saved");
+    Ok(())
+}
+
+#[tokio::test]
+async fn three_that_hang_delay_nobody_elses_sale() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    bank.next([Do::HangAfter, Do::HangAfter, Do::HangAfter]);
+    let mut hanging = Vec::new();
+    for amount in 1..=3 {
+        hanging.push(till.pay(amount).await?.key);
+    }
+    till.start(&bank)?;
+    until("three that hang", || bank.payments().len() == 3).await?;
+    for amount in 4..=10 {
+        let key = till.pay(amount).await?.key;
+        till.until_state(key, State::Approved).await?;
+    }
+    for key in hanging {
+        assert_eq!(till.operation(key).await?.state, State::Sending);
+    }
     Ok(())
 }
 
