@@ -111,12 +111,14 @@ impl Stamp {
     }
 }
 
-/// All that the window is built from: everything in its folder but what is installed or built, and hidden files.
+/// All that the window is built from: everything in its folder but what is installed or built, its tests, and hidden
+/// files.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let entry = entry?;
         let name = entry.file_name();
-        if name == "node_modules" || name == "dist" || name.as_encoded_bytes().starts_with(b".") {
+        let apart = ["node_modules", "dist", "dist-demo", "tests"].iter().any(|apart| name == *apart);
+        if apart || name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
         if entry.file_type()?.is_dir() {
