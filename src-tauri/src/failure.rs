@@ -13,7 +13,8 @@ const SCHEME: &str = "failure";
 /// Tells why the till did not start, and returns when the window that tells it is closed.
 pub(crate) fn tell(error: &anyhow::Error) {
     eprintln!("kassa: {error:#}");
-    tracing::error!("did not start: {error:#}");
+    // For the log alone, where there is one: what is worse than this goes to stderr too, which has its line.
+    tracing::info!("did not start: {error:#}");
     if let Err(fault) = show(&format!("{error:#}")) {
         eprintln!("kassa: nor could a window be opened: {fault}");
     }

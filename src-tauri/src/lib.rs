@@ -30,7 +30,7 @@ pub fn run() -> ExitCode {
         eprintln!("kassa: there is no display to open a window on");
         return ExitCode::FAILURE;
     }
-    match async_runtime::block_on(shop::Shop::open()).and_then(window::show) {
+    match window::embedded().and_then(|()| async_runtime::block_on(shop::Shop::open())).and_then(window::show) {
         Ok(code) => code,
         Err(error) => {
             failure::tell(&error);

@@ -1,6 +1,9 @@
 //! The log: a file a day beside the till's data, and warnings on stderr.
 
-use std::path::Path;
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use tracing_appender::{

@@ -2,10 +2,25 @@
 
 use std::{process::ExitCode, sync::Mutex};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use tauri::{App, AppHandle, RunEvent, WebviewWindowBuilder, async_runtime};
 
 use crate::{bindings, events, shop::Shop};
+
+/// Looks whether this program was built with its window in it. A program without one compiles all the same, so that the
+/// rest can be worked on.
+///
+/// # Errors
+/// Where there is none: says what to type.
+pub(crate) fn embedded() -> Result<()> {
+    let from_inside = cfg!(feature = "custom-protocol");
+    let there = crate::context().assets().get(&"index.html".into()).is_some();
+    ensure!(
+        there || !from_inside,
+        "this program was built without its window: type `cargo xtask run`, which builds both"
+    );
+    Ok(())
+}
 
 /// Shows the window and, when it is closed or the process is asked to end, closes the shop.
 ///
