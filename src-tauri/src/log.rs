@@ -39,7 +39,12 @@ pub(crate) fn start(data_dir: &Path) -> Result<WorkerGuard> {
     tracing_subscriber::registry()
         .with(fmt::layer().with_ansi(false).with_writer(writer).with_filter(levels))
         .with(
-            fmt::layer().with_writer(std::io::stderr).without_time().with_target(false).with_filter(LevelFilter::WARN),
+            fmt::layer()
+                .with_ansi(io::stderr().is_terminal())
+                .with_writer(io::stderr)
+                .without_time()
+                .with_target(false)
+                .with_filter(LevelFilter::WARN),
         )
         .try_init()
         .context("the log is written already")?;
