@@ -86,7 +86,11 @@ impl Gateway {
                 (Reading::NotThere, _) => return Err("the gateway has dropped its answer and knows no such reference"),
                 (Reading::Unknown { why, retry_after_s }, _) => {
                     let (operation, purpose) = (request.operation, request.purpose.as_str());
-                    tracing::warn!(operation, purpose, why, "asking the gateway again");
+                    if back_off.is_first() {
+                        tracing::warn!(operation, purpose, why, "asking the gateway until it is known");
+                    } else {
+                        tracing::debug!(operation, purpose, why, "asking the gateway again");
+                    }
                     back_off.rest(retry_after_s).await;
                 }
             }
@@ -161,6 +165,11 @@ struct BackOff(Duration);
 impl BackOff {
     fn new() -> Self {
         Self(BACK_OFF_MIN)
+    }
+
+    /// Whether there was no pause yet.
+    fn is_first(&self) -> bool {
+        self.0 == BACK_OFF_MIN
     }
 
     async fn rest(&mut self, retry_after_s: Option<u32>) {

@@ -61,7 +61,8 @@ pub(crate) fn state(record: &Record) -> OperationState {
         EngineState::Processing => OperationState::Processing,
         EngineState::Cancelled => OperationState::Cancelled,
         EngineState::NeedsAttention { .. } => OperationState::NeedsAttention,
-        EngineState::Settled { outcome } => answer::outcome_state(outcome).unwrap_or(OperationState::Declined),
+        // A word that this version doesn't know says nothing of the money.
+        EngineState::Settled { outcome } => answer::outcome_state(outcome).unwrap_or(OperationState::NeedsAttention),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Answers: stored responses, plain JSON, and the problem documents that all else is.
 
+use crate::http::body;
 use axum::{
     body::Body,
+    extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -115,12 +117,14 @@ fn json_of(status: StatusCode, media_type: &'static str, value: &impl Serialize)
 }
 
 /// What is answered at a path where nothing is.
-pub(crate) async fn not_found() -> Refusal {
+pub(crate) async fn not_found(request: Request) -> Refusal {
+    body::discard(request.into_body()).await;
     Refusal::new(ProblemType::NotFound, "there is nothing at this path")
 }
 
 /// What is answered to a method that a path doesn't have. The router adds `Allow`.
-pub(crate) async fn method_not_allowed() -> Refusal {
+pub(crate) async fn method_not_allowed(request: Request) -> Refusal {
+    body::discard(request.into_body()).await;
     Refusal::new(ProblemType::MethodNotAllowed, "this path has other methods, see Allow")
 }
 

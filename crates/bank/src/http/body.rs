@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// How long a body may take to come.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
-/// How much of a body that is too large is still read, so that a client that is still sending gets to read the answer.
+/// How much of a body that nobody wants is still read, in bytes.
 const DISCARD_BYTES_MAX: usize = 1 << 20;
 /// And for how long.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
@@ -63,8 +63,16 @@ fn incomplete() -> Refusal {
     Refusal::new(ProblemType::RequestMalformed, "the body did not arrive whole and in time").closing()
 }
 
-async fn too_large(mut body: Body) -> Result<Bytes, Refusal> {
-    let discard = async {
+async fn too_large(body: Body) -> Result<Bytes, Refusal> {
+    discard(body).await;
+    let detail = format!("the body may have up to {BODY_BYTES_MAX} bytes");
+    Err(Refusal::new(ProblemType::PayloadTooLarge, detail).closing())
+}
+
+/// Reads on for a while, and drops what comes: a connection that is closed on a client that is still sending takes the
+/// answer with it.
+pub(crate) async fn discard(mut body: Body) {
+    let discarding = async {
         let mut discarded = 0;
         while let Some(Ok(frame)) = body.frame().await {
             discarded += frame.data_ref().map_or(0, Bytes::len);
@@ -74,7 +82,5 @@ async fn too_large(mut body: Body) -> Result<Bytes, Refusal> {
         }
     };
     // However far it came, the answer is the same.
-    let _ = tokio::time::timeout(DISCARD_TIME_MAX, discard).await;
-    let detail = format!("the body may have up to {BODY_BYTES_MAX} bytes");
-    Err(Refusal::new(ProblemType::PayloadTooLarge, detail).closing())
+    let _ = tokio::time::timeout(DISCARD_TIME_MAX, discarding).await;
 }

@@ -1,7 +1,7 @@
 //! Accepting connections and serving them until told to drain.
 
-use crate::http::{answer::Refusal, door::Door, gate::Gate};
-use axum::{Router, body::Body, response::IntoResponse};
+use crate::http::{answer::Refusal, body, door::Door, gate::Gate};
+use axum::{Router, body::Body, http::request::Parts, response::IntoResponse};
 use futures::FutureExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -175,18 +175,13 @@ async fn answer(
     traffic: &Traffic,
     local: SocketAddr,
 ) -> axum::response::Response {
-    if let Err(refusal) = serving.door.check(request.uri(), request.headers(), local) {
-        return refusal.closing().into_response();
-    }
-    if traffic.draining.is_cancelled() {
-        let detail = "the service is going down; send the same request again later";
-        return Refusal::new(ProblemType::Unavailable, detail).closing().into_response();
-    }
     let (mut parts, body) = request.into_parts();
-    if let Err(refusal) = serving.gate.check(&mut parts) {
+    let body = Body::new(body);
+    if let Err(refusal) = admit(&mut parts, serving, traffic, local) {
+        body::discard(body).await;
         return refusal.closing().into_response();
     }
-    let request = hyper::Request::from_parts(parts, Body::new(body));
+    let request = hyper::Request::from_parts(parts, body);
     let routed = serving.router.clone().oneshot(request);
     match AssertUnwindSafe(routed).catch_unwind().await {
         Ok(Ok(response)) => response,
@@ -195,4 +190,14 @@ async fn answer(
             Refusal::new(ProblemType::Internal, "the bank failed; send the same request again later").into_response()
         }
     }
+}
+
+/// Whether a request is let in at all.
+fn admit(parts: &mut Parts, serving: &Serving, traffic: &Traffic, local: SocketAddr) -> Result<(), Refusal> {
+    serving.door.check(&parts.uri, &parts.headers, local)?;
+    if traffic.draining.is_cancelled() {
+        let detail = "the service is going down; send the same request again later";
+        return Err(Refusal::new(ProblemType::Unavailable, detail));
+    }
+    serving.gate.check(parts)
 }
