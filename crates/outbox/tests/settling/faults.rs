@@ -194,6 +194,27 @@ async fn a_clock_that_jumps_ten_years_delays_nothing() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn what_is_left_of_a_retry_after_is_left_whatever_the_clock_says() -> Result<()> {
+    const TEN_YEARS_S: i64 = 10 * 365 * 24 * 3_600;
+    for ahead_s in [-TEN_YEARS_S, TEN_YEARS_S] {
+        let bank = Bank::new().await?;
+        let clock = Arc::new(JumpingClock { system: SystemClock::default(), ahead_s: AtomicI64::new(0) });
+        let of_outbox = clock.clone();
+        let mut till = Till::new()?.set(|outbox| outbox.with_clock(of_outbox));
+        bank.next([Do::Problem(protocol::ProblemType::Unavailable, Some(2))]);
+        till.start(&bank)?;
+        let key = till.pay(2490).await?.key;
+        till.until(key, "told to wait", |operation| operation.last_answer.is_some()).await?;
+        clock.ahead_s.store(ahead_s, Ordering::Release);
+        till.until_state(key, State::Approved).await?;
+        let payments = bank.payments();
+        let waited = payments[1].at.duration_since(payments[0].at);
+        assert!(waited >= Duration::from_secs(2) && waited < Duration::from_secs(10), "{ahead_s}: {waited:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn only_a_bank_on_this_machine_may_be_asked_in_the_clear() {
     let made = |url: &str| HttpTransport::new(&Address { url: url.to_owned(), token: Secret::new("sk_test") });
