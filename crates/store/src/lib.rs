@@ -161,6 +161,24 @@ impl Store {
         answer.recv().unwrap_or(Err(WriteError::Closed))
     }
 
+    /// Finds out whether the file takes a durable write now: really writes a page, and answers after the COMMIT that holds it
+    /// is durable. Changes nothing that anybody reads. Any success of another write proves less: one that changes no row
+    /// touches no disk.
+    ///
+    /// # Errors
+    /// As [`Store::write`]; on any of them the file can't be written now.
+    pub async fn probe(&self) -> Result<(), WriteError<rusqlite::Error>> {
+        self.write(Priority::Click, pragmas::rewrite_header).await
+    }
+
+    /// [`Store::probe`] for code outside an async runtime: blocks this thread until it is answered.
+    ///
+    /// # Errors
+    /// As [`Store::probe`].
+    pub fn probe_blocking(&self) -> Result<(), WriteError<rusqlite::Error>> {
+        self.write_blocking(Priority::Click, pragmas::rewrite_header)
+    }
+
     /// Runs `look` on one of a few read-only connections, in a transaction: all its statements see one state of the
     /// file, with every write answered before.
     ///

@@ -45,6 +45,13 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// Writes the file's first page again, as it is: SQLite leaves out no write of a header field, also of the value that it has.
+/// Call it in a transaction.
+pub(crate) fn rewrite_header(connection: &Connection) -> rusqlite::Result<()> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    connection.pragma_update(None, "user_version", version)
+}
+
 fn common(connection: &Connection) -> Result<(), OpenError> {
     connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
     let busy_ms = i64::try_from(BUSY_MS).unwrap_or(i64::MAX);

@@ -75,6 +75,25 @@ async fn a_lone_write_is_committed_at_once() {
 }
 
 #[tokio::test]
+async fn a_probe_really_writes_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    insert(&store, Priority::Click, 1).await.unwrap();
+    let log_bytes = || std::fs::metadata(folder.path().join("a.db-wal")).unwrap().len();
+    let version = || store.read(|c| c.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)));
+    let before = log_bytes();
+    store.write(Priority::Click, |_| Ok::<_, rusqlite::Error>(())).await.unwrap();
+    assert_eq!(log_bytes(), before, "a write that changes nothing proves nothing");
+    let probing = store.clone();
+    tokio::task::spawn_blocking(move || probing.probe_blocking()).await.unwrap().unwrap();
+    let after_one = log_bytes();
+    assert!(after_one > before);
+    store.probe().await.unwrap();
+    assert!(log_bytes() > after_one);
+    assert_eq!((version().await.unwrap(), numbers(&store).await.unwrap()), (1, vec![1]));
+}
+
+#[tokio::test]
 async fn one_that_refuses_leaves_the_others_committed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
