@@ -21,7 +21,8 @@ pub struct Charge {
     pub currency: Currency,
     /// The card.
     pub card: CardToken,
-    /// What the bank is given as the reference; by default `TILL/NUMBER` of the sale.
+    /// What the bank is given as the reference; by default `TILL/NUMBER` of the sale. No part of the intent: where it comes
+    /// again, the reference that the bank was given stays.
     pub reference: Option<String>,
 }
 
@@ -29,10 +30,8 @@ pub struct Charge {
 pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) -> Result<Operation, TillError> {
     if let Some(tender) = tenders::by_id(tx, charge.intent_id)? {
         let sale = sales::by_id(tx, tender.sale_id)?;
-        let is_same = tender.kind == TenderKind::Card
-            && tender.amount == charge.amount.get()
-            && sale.currency == charge.currency
-            && charge.reference.as_ref().is_none_or(|reference| tender.reference.as_ref() == Some(reference));
+        let is_same =
+            tender.kind == TenderKind::Card && tender.amount == charge.amount.get() && sale.currency == charge.currency;
         return if is_same {
             pay::again(tx, signature, &sale, &tender, charge.amount, charge.card.clone())
         } else {

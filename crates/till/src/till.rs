@@ -355,8 +355,7 @@ impl Till {
     /// same operation back.
     ///
     /// # Errors
-    /// [`TillError::IntentReused`] where the intent came with another amount, currency, card or reference; else as
-    /// [`Till::pay_card`].
+    /// [`TillError::IntentReused`] where the intent came with another amount, currency or card; else as [`Till::pay_card`].
     pub async fn charge(&self, charge: Charge) -> Result<Operation, TillError> {
         let intent_id = charge.intent_id;
         let change = move |tx: &Connection, signature: &Signature| charge::charge(tx, signature, &charge);

@@ -106,11 +106,12 @@ fn the_same_intent_is_the_same_operation() -> Checked {
     let first = lines(&pay_with(&data, &intent)?)?;
     assert_eq!(lines(&pay_with(&data, &intent)?)?, first);
     assert_eq!(lines(&pay_with(&data, &intent[..2])?)?, first);
+    // The reference is no part of what is charged: another one names the same operation, which keeps its own.
+    assert_eq!(lines(&pay_with(&data, &[&intent[..2], &["--reference", "order 18"]].concat())?)?, first);
     for other in [
         &["pay", "--amount", "2491", "--currency", "EUR", "--card", "tok_visa"][..],
         &["pay", "--amount", "2490", "--currency", "USD", "--card", "tok_visa"],
         &["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_mir"],
-        &["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_visa", "--reference", "order 18"],
     ] {
         let refused = run(&data, &[other, &intent[..2]].concat())?;
         assert_refused(&refused, 1, "already asked for");
