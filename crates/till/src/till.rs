@@ -173,6 +173,9 @@ impl Till {
         let signature = self.signature();
         let saved = self.inner.store.write(Priority::Click, move |tx| {
             let (before, after) = (settings::read(tx)?, new);
+            if after == before {
+                return Ok(());
+            }
             settings::save(tx, &after)?;
             let details =
                 serde_json::json!({"before": settings::document(&before), "after": settings::document(&after)});

@@ -62,6 +62,25 @@ async fn a_quantity_is_a_decimal_that_the_article_can_have() -> Checked {
 }
 
 #[tokio::test]
+async fn what_changes_nothing_is_not_in_the_audit() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.till.add_article("PRO-301", Some("0.5")).await?;
+    let line = sale.lines[0].id;
+    for same in ["0.5", "0.500", " 0.5 "] {
+        assert_eq!(scene.till.set_quantity(line, same).await?, sale);
+    }
+    scene.till.save_settings(scene.till.settings().await?).await?;
+    scene.till.remove_line(line).await?;
+    scene.till.clear_sale().await?;
+    scene.till.back_to_cart(sale.id).await?;
+    scene.till.resume_sale(sale.id).await?;
+    let entries = scene.till.audit(None, 0, 100).await?;
+    let whats: Vec<_> = entries.iter().map(|entry| entry.what.as_str()).collect();
+    assert_eq!(whats, ["till-set-up", "line-removed"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn lines_are_removed_and_never_mistaken_for_later_ones() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;
