@@ -70,8 +70,7 @@ pub(crate) fn begin(conn: &Connection, sale_id: Uuid) -> Result<TenderBegun, Til
     let sale = sales::by_id(conn, sale_id)?;
     let rest = due(conn, &sale)?;
     let CashDue { due: cash_due, rounding } = checkout::cash_due(rest, sale.cash).map_err(sale::broken)?;
-    let currency = checkout::Currency::parse(sale.currency.code())
-        .map_err(|error| TillError::Internal(format!("{}: {error}", sale.currency)))?;
+    let currency = sale::engine_currency(sale.currency).map_err(sale::broken)?;
     let cash_notes =
         checkout::cash_notes(cash_due, currency).into_iter().filter(|&note| sale.cash.takes(note)).collect();
     Ok(TenderBegun { tender_id: Uuid::now_v7(), due: rest, cash_due, cash_notes, rounding })

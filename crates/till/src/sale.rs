@@ -128,13 +128,18 @@ pub(crate) struct Figures {
     pub(crate) total: i64,
 }
 
-/// Prices an open sale.
-pub(crate) fn price(sale: &SaleRow, lines: &[LineRow]) -> Result<Priced, PriceError> {
-    let currency = checkout::Currency::parse(sale.currency.code()).map_err(|error| PriceError {
+/// The currency of a sale as the engine takes it.
+pub(crate) fn engine_currency(currency: Currency) -> Result<checkout::Currency, PriceError> {
+    checkout::Currency::try_from(currency.iso()).map_err(|error| PriceError {
         code: checkout::Code::InvalidValue,
         message: error.to_string(),
         path: "currency".into(),
-    })?;
+    })
+}
+
+/// Prices an open sale.
+pub(crate) fn price(sale: &SaleRow, lines: &[LineRow]) -> Result<Priced, PriceError> {
+    let currency = engine_currency(sale.currency)?;
     checkout::price(&Cart {
         prices_include_tax: sale.prices_include_tax,
         cash: sale.cash,
@@ -264,4 +269,17 @@ fn show_tender(conn: &Connection, row: &TenderRow) -> Result<Tender, TillError> 
             TenderKind::Cash => None,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_currency_of_the_wire_is_one_of_the_engine() {
+        for currency in Currency::supported() {
+            let engine = engine_currency(currency).unwrap();
+            assert_eq!((engine.code(), engine.minor_digits()), (currency.code(), currency.minor_digits()));
+        }
+    }
 }
