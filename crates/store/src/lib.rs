@@ -59,8 +59,9 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
-    writer: Option<Writer>,
+    // Dropped first: the last connection to go empties the log into the file, and only one that writes can.
     readers: Readers,
+    writer: Option<Writer>,
 }
 
 impl std::fmt::Debug for Store {

@@ -34,6 +34,19 @@ fn contents(folder: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
 }
 
 #[test]
+fn a_clean_end_leaves_nothing_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = Store::open(&path, &schema(&[FIRST])).unwrap();
+    insert(&store, 1).unwrap();
+    // A connection that has read holds the log open.
+    store.read_blocking(|c| c.query_row("SELECT n FROM t", [], |row| row.get::<_, i64>(0))).unwrap();
+    assert!(folder.path().join("a.db-wal").exists());
+    drop(store);
+    assert!(!folder.path().join("a.db-wal").exists());
+}
+
+#[test]
 fn the_writer_is_set_to_survive_a_power_loss() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("a.db"), &schema(&[FIRST])).unwrap();
