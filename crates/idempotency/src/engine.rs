@@ -228,6 +228,7 @@ impl<W: Work> Engine<W> {
     async fn wait_for(&self, flight: &Flight, asked: &Asked, mut deadline: Instant, leads: bool) -> Answer {
         let seat = self.inner.flights.seat(flight);
         let mut phases = flight.subscribe();
+        let last = deadline + BEGUN_CLAIM_WAIT;
         loop {
             let phase = phases.borrow_and_update().clone();
             match &phase {
@@ -246,9 +247,10 @@ impl<W: Work> Engine<W> {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Answer::InProgress,
                 Err(_) if !matches!(phase, Phase::Claiming) => return Answer::InProgress,
-                Err(_) if leads && !flight.call_off() && deadline.elapsed() < BEGUN_CLAIM_WAIT => {
-                    deadline += BEGUN_CLAIM_WAIT;
-                }
+                Err(_) if leads && flight.call_off() => return Answer::Unavailable,
+                Err(_) if leads && deadline < last => deadline = last,
+                // The writer is at it and doesn't end: claimed or not, nobody knows.
+                Err(_) if leads => return Answer::InProgress,
                 Err(_) => return Answer::Unavailable,
             }
         }

@@ -11,6 +11,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
+        mpsc,
     },
     time::Duration,
 };
@@ -443,6 +444,38 @@ async fn a_store_that_is_locked_claims_nothing() -> Result {
         "what was told as not claimed is not"
     );
     assert!(body(&engine.run(request(KEY, "7")).await).is_some());
+    Ok(())
+}
+
+/// A request whose claim holds the writer up until `go_on` is dropped; `begun` gets a word once the writer is at it.
+fn held_up(key: [u8; 16], begun: mpsc::Sender<()>, go_on: mpsc::Receiver<()>) -> Request<()> {
+    let begin = Box::new(move |_: &Connection, _| {
+        let _ = begun.send(());
+        // An error is the word to go on.
+        let _ = go_on.recv();
+        Ok(Begin::Run)
+    });
+    Request { begin, ..request(key, "7") }
+}
+
+#[tokio::test]
+async fn a_claim_that_was_begun_is_waited_for_within_bounds() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, config()).await?;
+    let ((begun, has_begun), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    let leader = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run(held_up(KEY, begun, told)).await }
+    });
+    within(|| has_begun.try_recv().is_ok()).await?;
+    // From here on the clock runs ahead whenever all wait.
+    tokio::time::pause();
+    let answer = tokio::time::timeout(Duration::from_secs(120), leader).await??;
+    assert_eq!(answer, Answer::InProgress, "nobody knows whether it will be claimed");
+    tokio::time::resume();
+    drop(go_on);
+    engine.idle().await;
+    assert_eq!(body(&engine.run(request(KEY, "7")).await), Some((&b"run 1"[..], true)), "it was");
     Ok(())
 }
 
