@@ -25,14 +25,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long a request still waits for a claim that the writer has begun when its own wait is over. A transaction
-/// that has begun ends within this, or the machine is beyond help.
+/// How long a request waits for the writer to begin its claim, however short its wait for the outcome is. The store gives
+/// another program that has it locked one second; one more is for what stands before the claim.
+const CLAIM_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a request then still waits for a claim that the writer has begun. A transaction that has begun ends within
+/// this, or the machine is beyond help.
 const BEGUN_CLAIM_WAIT: Duration = Duration::from_secs(10);
 
 /// How the engine treats time and load.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// How long a request waits for the outcome before it is told to come again.
+    /// How long a request waits for the outcome before it is told to come again. The claim has a time of its own.
     pub wait: Duration,
     /// How long a response is stored after the operation became final. The claim on the key has no end.
     pub retention: Duration,
@@ -120,6 +124,15 @@ pub(crate) struct Inner<W> {
     _lock: LockFile,
 }
 
+/// Until when a request waits.
+#[derive(Clone, Copy)]
+struct Deadlines {
+    /// For the writer to begin the claim.
+    claim: Instant,
+    /// For the outcome of what is claimed.
+    outcome: Instant,
+}
+
 /// What a request is compared by.
 struct Asked {
     meaning: Meaning,
@@ -164,7 +177,8 @@ impl<W: Work> Engine<W> {
         if self.inner.kill.is_cancelled() {
             return Answer::Unavailable;
         }
-        let deadline = Instant::now() + self.inner.config.wait;
+        let now = Instant::now();
+        let deadlines = Deadlines { claim: now + CLAIM_WAIT, outcome: now + self.inner.config.wait };
         let Some(meaning) = Meaning::make(VERSION, &request.route, &request.members) else {
             return Answer::Unavailable;
         };
@@ -182,10 +196,10 @@ impl<W: Work> Engine<W> {
         let asked = Asked { meaning, route: request.route, members: request.members };
         match self.inner.flights.join(&name) {
             Joined::Full => Answer::Unavailable,
-            Joined::Follows(flight) => self.wait_for(&flight, &asked, deadline, false).await,
+            Joined::Follows(flight) => self.wait_for(&flight, &asked, deadlines, false).await,
             Joined::Leads(flight) => {
                 self.lead_claim(name, flight.clone(), claim, request.begin, request.context);
-                self.wait_for(&flight, &asked, deadline, true).await
+                self.wait_for(&flight, &asked, deadlines, true).await
             }
         }
     }
@@ -225,33 +239,32 @@ impl<W: Work> Engine<W> {
         Owner { epoch: self.inner.epoch, run: self.inner.runs.fetch_add(1, Ordering::Relaxed).wrapping_add(1) }
     }
 
-    async fn wait_for(&self, flight: &Flight, asked: &Asked, mut deadline: Instant, leads: bool) -> Answer {
+    /// Waits for the outcome, and before that for the claim: each has a time of its own.
+    async fn wait_for(&self, flight: &Flight, asked: &Asked, deadlines: Deadlines, leads: bool) -> Answer {
         let seat = self.inner.flights.seat(flight);
         let mut phases = flight.subscribe();
-        let last = deadline + BEGUN_CLAIM_WAIT;
+        let mut claimed_by = deadlines.claim;
         loop {
             let phase = phases.borrow_and_update().clone();
-            match &phase {
+            let until = match &phase {
                 Phase::Failed => return Answer::Unavailable,
                 Phase::Ended { record, first } => return self.judge(record, asked, *first && leads),
                 Phase::Running(record) => match compare(record, asked) {
-                    Ok(()) => {}
+                    Ok(()) => deadlines.outcome,
                     Err(answer) => return answer,
                 },
-                Phase::Claiming => {}
-            }
+                Phase::Claiming => claimed_by,
+            };
             if seat.is_none() && !leads {
                 return Answer::InProgress;
             }
-            match timeout_at(deadline, phases.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Answer::InProgress,
-                Err(_) if !matches!(phase, Phase::Claiming) => return Answer::InProgress,
-                Err(_) if leads && flight.call_off() => return Answer::Unavailable,
-                Err(_) if leads && deadline < last => deadline = last,
-                // The writer is at it and doesn't end: claimed or not, nobody knows.
-                Err(_) if leads => return Answer::InProgress,
-                Err(_) => return Answer::Unavailable,
+            match (timeout_at(until, phases.changed()).await, phase) {
+                (Ok(Ok(())), _) => {}
+                // What the writer has not begun is called off, and nobody claims it any more.
+                (Err(_), Phase::Claiming) if flight.call_off() => return Answer::Unavailable,
+                (Err(_), Phase::Claiming) if claimed_by == deadlines.claim => claimed_by += BEGUN_CLAIM_WAIT,
+                // The outcome is not there yet, or the writer doesn't end: claimed or not, nobody knows.
+                _ => return Answer::InProgress,
             }
         }
     }

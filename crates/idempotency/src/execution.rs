@@ -77,6 +77,8 @@ impl<W: Work> Engine<W> {
 
     /// Takes over, in a new task, an operation whose owner is dead.
     pub(crate) fn lead_adoption(&self, name: Name, flight: Arc<Flight>) {
+        // The claim stands since long; nobody can call it off.
+        flight.take();
         let engine = self.clone();
         let of_task = name.clone();
         self.fly(name, flight, async move { engine.adopt(of_task).await }, None);

@@ -54,7 +54,7 @@ impl Flight {
         self.phase.send_replace(phase);
     }
 
-    /// Called by the writer before it inserts. False where whoever asked has gone away with a 503.
+    /// Called by the writer before it inserts. False where somebody was told already that nothing was claimed.
     pub(crate) fn take(&self) -> bool {
         self.claim.compare_exchange(OPEN, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
             || self.claim.load(Ordering::Acquire) == TAKEN

@@ -447,6 +447,61 @@ async fn a_store_that_is_locked_claims_nothing() -> Result {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_is_waited_for_however_short_the_wait_for_the_outcome_is() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, Config { wait: Duration::ZERO, ..config() }).await?;
+    for key in 1..=50 {
+        let answer = engine.run(request([key; 16], "7")).await;
+        assert!(matches!(answer, Answer::InProgress | Answer::Done { .. }), "{key}: {answer:?}");
+    }
+    engine.idle().await;
+    assert_eq!(body(&engine.run(request([1; 16], "7")).await), Some((&b"run 1"[..], true)), "a look is a claim too");
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_comes_second_is_not_told_that_nothing_was_claimed_while_the_writer_is_at_it() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, Config { wait: Duration::ZERO, ..config() }).await?;
+    let ((begun, has_begun), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    let leader = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run(held_up(KEY, begun, told)).await }
+    });
+    within(|| has_begun.try_recv().is_ok()).await?;
+    tokio::time::pause();
+    let follower = tokio::time::timeout(Duration::from_secs(120), engine.run(request(KEY, "7"))).await?;
+    assert_eq!((follower, leader.await?), (Answer::InProgress, Answer::InProgress));
+    tokio::time::resume();
+    drop(go_on);
+    engine.idle().await;
+    assert_eq!(seen.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_is_told_that_nothing_was_claimed_can_rely_on_it() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, config()).await?;
+    let ((begun, has_begun), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    let slow = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run(held_up([8; 16], begun, told)).await }
+    });
+    within(|| has_begun.try_recv().is_ok()).await?;
+    tokio::time::pause();
+    // The writer is at another claim and doesn't come to these.
+    let (leader, follower) = tokio::join!(engine.run(request(KEY, "7")), engine.run(request(KEY, "7")));
+    assert_eq!((leader, follower), (Answer::Unavailable, Answer::Unavailable));
+    tokio::time::resume();
+    drop(go_on);
+    slow.await?;
+    engine.idle().await;
+    assert!(engine.lookup("a", KEY).await?.is_none());
+    Ok(())
+}
+
 /// A request whose claim holds the writer up until `go_on` is dropped; `begun` gets a word once the writer is at it.
 fn held_up(key: [u8; 16], begun: mpsc::Sender<()>, go_on: mpsc::Receiver<()>) -> Request<()> {
     let begin = Box::new(move |_: &Connection, _| {
