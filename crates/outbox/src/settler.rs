@@ -310,7 +310,9 @@ impl Driver<'_> {
                 Ok(Err(WriteError::Storage(StorageError::Panicked(text)))) => {
                     Err(WriteFailure::Fault(text.to_string()))
                 }
-                Ok(Err(WriteError::Uncertain(error))) => Err(WriteFailure::Unknown(error.to_string())),
+                Ok(Err(WriteError::Uncertain(error) | WriteError::Untrusted(error))) => {
+                    Err(WriteFailure::Unknown(error.to_string()))
+                }
                 Ok(Err(error)) => Err(WriteFailure::Nothing(error.to_string())),
             }
         }

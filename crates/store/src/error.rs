@@ -158,10 +158,15 @@ pub enum WriteError<E> {
     /// The file could not be written. **Nothing of the piece is in the file.**
     #[error("nothing was saved: {0}")]
     Storage(StorageError),
-    /// COMMIT itself failed. The piece **may or may not be in the file**: look the row up before saying anything. The
-    /// connection has been closed, so that a look reads what the disk has.
+    /// COMMIT itself failed, and the file has taken a durable commit since. The piece **may or may not be in the file**: look
+    /// the row up before saying anything. What the look finds holds, also after the next start.
     #[error("it is not known whether it was saved: {0}")]
     Uncertain(StorageError),
+    /// The file has taken no durable commit since it was opened, or since a COMMIT failed. **Nothing may be told**, neither as
+    /// saved nor as not saved: what a failed COMMIT left in the log may come into the file at the next start, and what a look
+    /// finds may be on no disk. Writes go on as soon as such a commit succeeds; each tries to make one.
+    #[error("nothing can be said of what is saved until the file can be written again: {0}")]
+    Untrusted(StorageError),
     /// The store is closing; the piece did not run.
     #[error("the file is closed")]
     Closed,

@@ -6,7 +6,8 @@
 //!
 //! **The one invariant:** a write is answered as done only after the COMMIT that holds it returned with
 //! `synchronous=FULL`; whatever else is answered says honestly whether nothing was written ([`WriteError::Refused`],
-//! [`WriteError::Storage`]) or whether nobody can know without a look ([`WriteError::Uncertain`]).
+//! [`WriteError::Storage`]), whether a look finds out ([`WriteError::Uncertain`]), or whether nobody can know while the disk
+//! fails ([`WriteError::Untrusted`]).
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,6 +2,10 @@
 //!
 //! The disk's sync is what a write costs. So the writer takes what is waiting, runs each piece in a savepoint of one
 //! transaction, commits once, and then answers all. It never waits for more to come: a lone click is committed at once.
+//!
+//! A COMMIT that fails may leave all of its pages in the write-ahead log, where nobody reads them now and the next start
+//! would find them. So after one nobody is told anything, and nothing more is run, before a commit that writes over them is
+//! durable. While none is, the file can't be trusted, and that is what everybody is told.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,8 +31,10 @@ enum Verdict {
     AsReturned,
     /// Nothing of it is in the file.
     Nothing(StorageError),
-    /// It may be in the file.
+    /// It may be in the file; a look finds out.
     Unknown(StorageError),
+    /// It may be in the file, or come into it at the next start; a look proves nothing.
+    Untrusted(StorageError),
 }
 
 /// What became of a piece's own run.
@@ -76,6 +82,7 @@ where
             (_, Some(Err(refused))) => Err(WriteError::Refused(refused)),
             (Verdict::Nothing(error), _) => Err(WriteError::Storage(error)),
             (Verdict::Unknown(error), _) => Err(WriteError::Uncertain(error)),
+            (Verdict::Untrusted(error), _) => Err(WriteError::Untrusted(error)),
         });
     }
 }
@@ -131,9 +138,14 @@ impl Writer {
             changed: Condvar::new(),
         });
         let commits = Arc::new(AtomicU64::new(0));
-        let mut thread = Thread { path: path.to_owned(), connection: Some(connection), commits: commits.clone() };
+        let mut thread =
+            Thread { path: path.to_owned(), connection, worn: false, trust: Trust::Opened, commits: commits.clone() };
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            // Before anybody waits for it. Where it fails, whoever writes next tries again, and is told.
+            if let Err(error) = thread.prove() {
+                tracing::error!(%error, "the file takes no durable write");
+            }
             while let Some(waiting) = of_thread.wait() {
                 thread.batch(&of_thread, waiting);
             }
@@ -184,10 +196,23 @@ impl Drop for Writer {
     }
 }
 
+/// What is known of the commits that the file shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// All of them are durable.
+    Proven,
+    /// It was just opened. What its log brought back may stand in the system's memory alone, after a sync that failed.
+    Opened,
+    /// A COMMIT failed.
+    Doubted,
+}
+
 struct Thread {
     path: PathBuf,
-    /// None after an error that it can't be trusted after, until it could be opened again.
-    connection: Option<Connection>,
+    connection: Connection,
+    /// There was an error on the connection, so it is to be replaced.
+    worn: bool,
+    trust: Trust,
     commits: Arc<AtomicU64>,
 }
 
@@ -205,60 +230,124 @@ enum Batch {
 
 impl Thread {
     fn batch(&mut self, queue: &Queue, waiting: usize) {
-        let connection = match self.connection.take().map_or_else(|| pragmas::open_writer(&self.path), Ok) {
-            Ok(connection) => self.connection.insert(connection),
-            Err(error) => return fail(queue, waiting, &StorageError::Reopen(Arc::new(error))),
-        };
-        if let Err(error) = begin(connection) {
-            let error = StorageError::from(error);
+        if let Err(error) = self.prove() {
+            return fail(queue, waiting, &error, Verdict::Untrusted);
+        }
+        if let Err(error) = self.replace_worn().and_then(|()| Ok(begin(&self.connection)?)) {
             // Locked by another program is no reason to distrust the connection.
-            if !error.is_locked() {
-                self.connection = None;
-            }
-            return fail(queue, waiting, &error);
+            self.worn |= !error.is_locked();
+            return fail(queue, waiting, &error, Verdict::Nothing);
         }
         let mut taken = Vec::with_capacity(waiting.min(BATCH_MAX));
-        let batch = run_pieces(connection, queue, waiting, &mut taken);
-        let (verdict, keep) = match batch {
-            Batch::Open => match connection.execute_batch("COMMIT") {
-                Ok(()) => {
-                    self.commits.fetch_add(1, Ordering::Relaxed);
-                    (None, true)
-                }
-                Err(error) => {
-                    tracing::error!(file = %self.path.display(), %error, "COMMIT failed, the file is opened again");
-                    (Some((true, error.into())), false)
-                }
-            },
-            Batch::RolledBack => (Some((false, StorageError::RolledBack)), true),
-            Batch::Ended => (Some((true, StorageError::TransactionEnded)), false),
+        let verdict = match run_pieces(&self.connection, queue, waiting, &mut taken) {
+            Batch::Open => self.commit(),
+            Batch::RolledBack => Verdict::Nothing(StorageError::RolledBack),
+            Batch::Ended => self.doubt(StorageError::TransactionEnded),
             Batch::Broken(error) => {
-                // Closing the connection rolls back; nothing of an open transaction reaches the file.
-                (Some((false, error)), false)
+                // What isn't committed never comes back.
+                self.wear_out();
+                Verdict::Nothing(error)
             }
         };
-        if !keep {
-            // Closed before anyone is told, so that a look at the row reads what the disk has.
-            self.connection = None;
-        }
         for (piece, own) in taken {
-            let verdict = match (own, &verdict) {
+            piece.answer(match (own, &verdict) {
                 (Some(own), _) => Verdict::Nothing(own),
-                (None, None) => Verdict::AsReturned,
-                (None, Some((true, error))) => Verdict::Unknown(error.clone()),
-                (None, Some((false, error))) => Verdict::Nothing(error.clone()),
-            };
-            piece.answer(verdict);
+                (None, Verdict::AsReturned) => Verdict::AsReturned,
+                (None, Verdict::Nothing(error)) => Verdict::Nothing(error.clone()),
+                (None, Verdict::Unknown(error)) => Verdict::Unknown(error.clone()),
+                (None, Verdict::Untrusted(error)) => Verdict::Untrusted(error.clone()),
+            });
         }
+    }
+
+    fn commit(&mut self) -> Verdict {
+        match self.connection.execute_batch("COMMIT") {
+            Ok(()) => {
+                self.commits.fetch_add(1, Ordering::Relaxed);
+                Verdict::AsReturned
+            }
+            Err(error) => {
+                tracing::error!(file = %self.path.display(), %error, "COMMIT failed, the file is opened again");
+                self.doubt(error.into())
+            }
+        }
+    }
+
+    /// Nobody knows what of the transaction is in the file: brings it into a state that a look can be trusted in.
+    fn doubt(&mut self, error: StorageError) -> Verdict {
+        self.trust = Trust::Doubted;
+        self.wear_out();
+        match self.prove() {
+            Ok(()) => Verdict::Unknown(error),
+            Err(still) => {
+                tracing::error!(error = %still, "the file takes no durable write, nothing can be said of what it holds");
+                Verdict::Untrusted(error)
+            }
+        }
+    }
+
+    /// The connection is used no more: lets go of its transaction, and replaces it now or later.
+    fn wear_out(&mut self) {
+        self.worn = true;
+        if !self.connection.is_autocommit() {
+            // Where that fails, closing the connection does it.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        // Where that fails, whoever writes next tries again, and is told.
+        let _ = self.replace_worn();
+    }
+
+    /// The new connection is there before the old one goes: the last one to go takes the log's index along, and the next one
+    /// would make it anew from all that stands in the log, a commit that failed included.
+    fn replace_worn(&mut self) -> Result<(), StorageError> {
+        if self.worn {
+            self.connection =
+                pragmas::open_writer(&self.path).map_err(|error| StorageError::Reopen(Arc::new(error)))?;
+            self.worn = false;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that what the file shows is durable, and that nothing else can come back.
+    fn prove(&mut self) -> Result<(), StorageError> {
+        if self.trust == Trust::Proven {
+            return Ok(());
+        }
+        let proven = self.replace_worn().and_then(|()| {
+            if self.trust == Trust::Opened {
+                empty_log(&self.connection)?;
+            }
+            Ok(commit_header(&self.connection)?)
+        });
+        match &proven {
+            Ok(()) => self.trust = Trust::Proven,
+            Err(error) if error.is_locked() => {}
+            Err(_) => self.wear_out(),
+        }
+        proven
     }
 }
 
+/// Copies what the log holds into the file itself. A sync that failed once may count as done with the system ever after, though
+/// the log's pages are on no disk; copied, they are written anew. Another program that reads just now may keep it from being
+/// emptied, and then it is left to later checkpoints.
+fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// A commit that writes: in the log it takes the place of one that failed, whose rest means nothing then.
+fn commit_header(connection: &Connection) -> rusqlite::Result<()> {
+    begin(connection)?;
+    pragmas::rewrite_header(connection)?;
+    connection.execute_batch("COMMIT")
+}
+
 /// Answers the waiting pieces without running them.
-fn fail(queue: &Queue, waiting: usize, error: &StorageError) {
+fn fail(queue: &Queue, waiting: usize, error: &StorageError, verdict: fn(StorageError) -> Verdict) {
     tracing::warn!(%error, pieces = waiting, "nothing could be written");
     for _ in 0..waiting {
         if let Some(piece) = queue.pop(false) {
-            piece.answer(Verdict::Nothing(error.clone()));
+            piece.answer(verdict(error.clone()));
         }
     }
 }

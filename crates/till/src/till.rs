@@ -70,7 +70,10 @@ impl Till {
         let store = Store::open(&data_dir.join(FILE_NAME), &schema::schema()).map_err(not_opened)?;
         let till = Self::over(store, data_dir, Some(lock));
         let signature = till.signature();
-        till.inner.store.write_blocking(Priority::Click, move |tx| first_start(tx, &signature)).map_err(not_written)?;
+        // Only where there is something to write: on a full disk the till still shows what is open.
+        if !till.inner.store.read_blocking(settings::exist).map_err(not_read)? {
+            till.inner.store.write_blocking(Priority::Click, move |tx| first_start(tx, &signature)).map_err(not_written)?;
+        }
         Ok(till)
     }
 
@@ -119,7 +122,8 @@ impl Till {
         self.inner.store.read(look).await.map_err(not_read)
     }
 
-    /// One change in one commit. Where that commit's outcome is not known, `find` looks for it before anybody is told.
+    /// One change in one commit. Where that commit's outcome is not known, `find` looks for it before anybody is told: the file
+    /// has taken a durable commit since, so what is not there now does not come back.
     async fn change_or_find<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
@@ -452,7 +456,8 @@ pub(crate) fn not_written(error: WriteError<TillError>) -> TillError {
     match error {
         WriteError::Refused(refused) => refused,
         WriteError::Storage(error) => TillError::Storage(error.to_string()),
-        WriteError::Uncertain(error) => TillError::Unreadable(error.to_string()),
+        // Neither as saved nor as failed: it may be in the file, or come into it at the next start.
+        WriteError::Uncertain(error) | WriteError::Untrusted(error) => TillError::Unreadable(error.to_string()),
         WriteError::Closed | WriteError::Overloaded => TillError::Storage(error.to_string()),
     }
 }
