@@ -38,7 +38,7 @@ impl<W: Work> Engine<W> {
             && let Some(_seat) = self.inner.flights.seat(&flight)
         {
             let mut phases = flight.subscribe();
-            let over = phases.wait_for(|phase| matches!(phase, Phase::Ended { .. } | Phase::Failed));
+            let over = phases.wait_for(|phase| !matches!(phase, Phase::Claiming | Phase::Running(_)));
             // Whichever way the waiting ends, the store says how far it is.
             let _ = timeout_at(deadline, over).await;
         }

@@ -54,7 +54,7 @@ pub enum Answer {
         /// Whether an earlier request, and not this one, made the claim.
         replayed: bool,
     },
-    /// It runs, and its outcome is not known yet.
+    /// It runs, or may run, and its outcome is not known yet.
     InProgress,
     /// It stopped, and a person must look. Nothing runs again by itself.
     NeedsAttention,
@@ -74,25 +74,58 @@ pub enum Answer {
     },
     /// The key was cancelled.
     Cancelled,
-    /// The store could not be asked, too much is in hand, or the engine is ending. Nothing is promised; the
-    /// same request may come again.
-    Unavailable,
+    /// Nothing was claimed and nothing is promised; the same request may come again.
+    Unavailable(Hindrance),
 }
 
-/// The store failed.
+/// Why nothing can be done right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// The store could not be read or written.
+    Store,
+    /// Too much is in hand already.
+    TooMuch,
+    /// The engine is ending.
+    Ending,
+    /// A newer program wrote what the request would have to be compared with.
+    Newer,
+}
+
+/// Nothing could be read or written.
 #[derive(Debug, Error)]
-#[error("the store failed: {0}")]
-pub struct Unavailable(pub(crate) String);
+#[error("{said}")]
+pub struct Unavailable {
+    why: Hindrance,
+    said: String,
+}
+
+impl Unavailable {
+    /// What stood in the way.
+    #[must_use]
+    pub fn why(&self) -> Hindrance {
+        self.why
+    }
+}
 
 impl<E: std::fmt::Display> From<ReadError<E>> for Unavailable {
     fn from(error: ReadError<E>) -> Self {
-        Self(error.to_string())
+        let why = match error {
+            ReadError::Closed => Hindrance::Ending,
+            ReadError::Overloaded => Hindrance::TooMuch,
+            _ => Hindrance::Store,
+        };
+        Self { why, said: error.to_string() }
     }
 }
 
 impl<E: std::fmt::Display> From<WriteError<E>> for Unavailable {
     fn from(error: WriteError<E>) -> Self {
-        Self(error.to_string())
+        let why = match error {
+            WriteError::Closed => Hindrance::Ending,
+            WriteError::Overloaded => Hindrance::TooMuch,
+            _ => Hindrance::Store,
+        };
+        Self { why, said: error.to_string() }
     }
 }
 
@@ -175,13 +208,11 @@ impl<W: Work> Engine<W> {
     /// waiting and nothing else.
     pub async fn run(&self, request: Request<W::Context>) -> Answer {
         if self.inner.kill.is_cancelled() {
-            return Answer::Unavailable;
+            return Answer::Unavailable(Hindrance::Ending);
         }
         let now = Instant::now();
         let deadlines = Deadlines { claim: now + CLAIM_WAIT, outcome: now + self.inner.config.wait };
-        let Some(meaning) = Meaning::make(VERSION, &request.route, &request.members) else {
-            return Answer::Unavailable;
-        };
+        let meaning = Meaning::of(&request.route, &request.members);
         let name: Name = (request.scope.clone(), request.key);
         let claim = NewClaim {
             scope: request.scope,
@@ -195,7 +226,7 @@ impl<W: Work> Engine<W> {
         };
         let asked = Asked { meaning, route: request.route, members: request.members };
         match self.inner.flights.join(&name) {
-            Joined::Full => Answer::Unavailable,
+            Joined::Full => Answer::Unavailable(Hindrance::TooMuch),
             Joined::Follows(flight) => self.wait_for(&flight, &asked, deadlines, false).await,
             Joined::Leads(flight) => {
                 self.lead_claim(name, flight.clone(), claim, request.begin, request.context);
@@ -247,7 +278,8 @@ impl<W: Work> Engine<W> {
         loop {
             let phase = phases.borrow_and_update().clone();
             let until = match &phase {
-                Phase::Failed => return Answer::Unavailable,
+                Phase::NotClaimed(why) => return Answer::Unavailable(*why),
+                Phase::Unknown => return Answer::InProgress,
                 Phase::Ended { record, first } => return self.judge(record, asked, *first && leads),
                 Phase::Running(record) => match compare(record, asked) {
                     Ok(()) => deadlines.outcome,
@@ -261,7 +293,9 @@ impl<W: Work> Engine<W> {
             match (timeout_at(until, phases.changed()).await, phase) {
                 (Ok(Ok(())), _) => {}
                 // What the writer has not begun is called off, and nobody claims it any more.
-                (Err(_), Phase::Claiming) if flight.call_off() => return Answer::Unavailable,
+                (Err(_), Phase::Claiming) if flight.call_off() => {
+                    return Answer::Unavailable(Hindrance::Store);
+                }
                 (Err(_), Phase::Claiming) if claimed_by == deadlines.claim => claimed_by += BEGUN_CLAIM_WAIT,
                 // The outcome is not there yet, or the writer doesn't end: claimed or not, nobody knows.
                 _ => return Answer::InProgress,
@@ -314,7 +348,7 @@ fn compare(record: &Record, asked: &Asked) -> Result<(), Answer> {
     } else {
         let Some(made) = Meaning::make(*version, &asked.route, &asked.members) else {
             tracing::error!(version, "a stored request was hashed in a way that this program doesn't know");
-            return Err(Answer::Unavailable);
+            return Err(Answer::Unavailable(Hindrance::Newer));
         };
         again = made;
         &again

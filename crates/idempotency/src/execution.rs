@@ -1,7 +1,7 @@
 //! One flight from the claim to the stored result, in a task of its own.
 
 use crate::{
-    engine::{Engine, Unavailable},
+    engine::{Engine, Hindrance, Unavailable},
     flight::{Flight, Name, Phase},
     record::{Owner, Record, State},
     rows::{self, NewClaim},
@@ -25,6 +25,8 @@ enum Claimed {
     CalledOff,
     /// There is no such row.
     Nothing,
+    /// There is a row, or may be one, and more can't be found out now.
+    Unknown,
 }
 
 /// What became of writing a result.
@@ -42,13 +44,13 @@ struct Landing<W: Work> {
     engine: Engine<W>,
     name: Name,
     flight: Arc<Flight>,
-    last: Phase,
+    last: Option<Phase>,
 }
 
 impl<W: Work> Landing<W> {
     /// Ends the flight with what those who wait are told.
     fn land(mut self, phase: Phase) {
-        self.last = phase;
+        self.last = Some(phase);
     }
 }
 
@@ -56,7 +58,10 @@ impl<W: Work> Drop for Landing<W> {
     fn drop(&mut self) {
         // Off the list first: whoever comes now reads the store, which already holds what is about to be told.
         self.engine.inner.flights.remove(&self.name);
-        self.flight.enter(std::mem::replace(&mut self.last, Phase::Failed));
+        let last = self.last.take().unwrap_or_else(|| {
+            if self.flight.call_off() { Phase::NotClaimed(Hindrance::Ending) } else { Phase::Unknown }
+        });
+        self.flight.enter(last);
     }
 }
 
@@ -81,7 +86,13 @@ impl<W: Work> Engine<W> {
         flight.take();
         let engine = self.clone();
         let of_task = name.clone();
-        self.fly(name, flight, async move { engine.adopt(of_task).await }, None);
+        let adopted = async move {
+            Ok(engine.adopt(of_task).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "an operation could not be taken over");
+                Claimed::Unknown
+            }))
+        };
+        self.fly(name, flight, adopted, None);
     }
 
     fn fly(
@@ -91,7 +102,7 @@ impl<W: Work> Engine<W> {
         claim: impl Future<Output = Result<Claimed, Unavailable>> + Send + 'static,
         context: Option<W::Context>,
     ) {
-        let landing = Landing { engine: self.clone(), name, flight, last: Phase::Failed };
+        let landing = Landing { engine: self.clone(), name, flight, last: None };
         let kill = self.inner.kill.clone();
         tokio::spawn(async move {
             let engine = landing.engine.clone();
@@ -100,9 +111,10 @@ impl<W: Work> Engine<W> {
                 match claim.await {
                     Err(error) => {
                         tracing::warn!(%error, "a key could not be claimed");
-                        Phase::Failed
+                        Phase::NotClaimed(error.why())
                     }
-                    Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::Failed,
+                    Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::NotClaimed(Hindrance::Store),
+                    Ok(Claimed::Unknown) => Phase::Unknown,
                     Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
                     Ok(Claimed::Ours { record, first }) => {
                         let record = Arc::new(record);
@@ -207,10 +219,10 @@ impl<W: Work> Engine<W> {
                 Some(Saved::Stored(record)) => Phase::Ended { record, first },
                 Some(Saved::CancelWanted | Saved::Lost) => {
                     tracing::error!(operation = record.id, owner = %record.owner, "a result was void: the operation is another's");
-                    Phase::Failed
+                    Phase::Unknown
                 }
                 // The store is closing: the next process finishes it.
-                None => Phase::Failed,
+                None => Phase::Unknown,
             };
         }
     }

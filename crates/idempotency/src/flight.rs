@@ -3,7 +3,7 @@
 //! Whoever comes first leads: it alone touches the store for the key. That a key has no flight here proves,
 //! together with the lock on the store, that nobody runs it.
 
-use crate::record::Record;
+use crate::{engine::Hindrance, record::Record};
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{
@@ -25,8 +25,10 @@ pub(crate) enum Phase {
     Running(Arc<Record>),
     /// Over: the row as the store now holds it. `first` where this flight made the claim.
     Ended { record: Arc<Record>, first: bool },
-    /// Over: nothing was claimed, because the store could not be written.
-    Failed,
+    /// Over: nothing was claimed, and nothing will be.
+    NotClaimed(Hindrance),
+    /// Over for this process: the key is claimed, or may be, and its outcome is not known.
+    Unknown,
 }
 
 /// Whether the claim may still be called off.

@@ -73,7 +73,7 @@
 //!     Answer::InProgress | Answer::NeedsAttention => { /* 409 and Retry-After */ }
 //!     Answer::Reused { differs } => { /* 422 */ }
 //!     Answer::Expired { .. } | Answer::Cancelled => { /* 410 */ }
-//!     Answer::Unavailable => { /* 503 and Retry-After */ }
+//!     Answer::Unavailable(_) => { /* 503 and Retry-After */ }
 //! }
 //! # Ok(()) }
 //! ```
@@ -91,7 +91,7 @@ mod work;
 
 pub use cancel::Cancel;
 pub use clock::{Clock, SystemClock};
-pub use engine::{Answer, Config, Engine, Unavailable};
+pub use engine::{Answer, Config, Engine, Hindrance, Unavailable};
 pub use flight::Limits;
 pub use record::{Owner, Record, Response, State};
 pub use recovery::Progress;

@@ -23,9 +23,11 @@ pub(crate) struct Meaning {
 impl Meaning {
     /// The digest as version `version` makes it; none for a version that this program doesn't know.
     pub(crate) fn make(version: i64, route: &str, members: &[(&'static str, Vec<u8>)]) -> Option<Self> {
-        if version != VERSION {
-            return None;
-        }
+        (version == VERSION).then(|| Self::of(route, members))
+    }
+
+    /// The digest as this version makes it.
+    pub(crate) fn of(route: &str, members: &[(&'static str, Vec<u8>)]) -> Self {
         let mut whole = Sha256::new();
         let mut parts = Vec::with_capacity(32 * (members.len() + 1));
         absorb(&mut whole, b"idempotency meaning 1");
@@ -38,7 +40,7 @@ impl Meaning {
             parts.extend_from_slice(&name.as_bytes()[..usize::from(name_bytes)]);
             parts.extend_from_slice(&Sha256::digest(value)[..MEMBER_BYTES]);
         }
-        Some(Self { digest: whole.finalize().to_vec(), members: parts })
+        Self { digest: whole.finalize().to_vec(), members: parts }
     }
 
     /// The names of the members that differ: `path` alone for another route. Empty where both mean the same.

@@ -1,8 +1,8 @@
 //! The engine from the outside, over a real file.
 
 use idempotency::{
-    Answer, Begin, Cancel, Clock, Config, Engine, Job, Limits, Request, Response, Settlement, State, Undo, Verdict,
-    Work,
+    Answer, Begin, Cancel, Clock, Config, Engine, Hindrance, Job, Limits, Request, Response, Settlement, State, Undo,
+    Verdict, Work,
 };
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -284,6 +284,18 @@ async fn more_than_the_limit_of_waiters_do_not_wait() -> Result {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn too_much_in_hand_is_told_as_such() -> Result {
+    let (place, seen) = (Place::new()?, Seen::shut());
+    let limits = Limits { running: 1, ..Limits::default() };
+    let engine = place.engine(&seen, Config { limits, wait: Duration::ZERO, ..config() }).await?;
+    assert_eq!(engine.run(request(KEY, "7")).await, Answer::InProgress);
+    assert_eq!(engine.run(request([8; 16], "7")).await, Answer::Unavailable(Hindrance::TooMuch));
+    seen.gate.add_permits(1);
+    engine.idle().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_dead_process_left_is_finished_with_nobody_asking() -> Result {
     let (place, seen) = (Place::new()?, Seen::shut());
     let engine = place.engine(&seen, config()).await?;
@@ -293,7 +305,8 @@ async fn what_a_dead_process_left_is_finished_with_nobody_asking() -> Result {
     };
     within(|| seen.runs() == 1).await?;
     engine.kill();
-    assert_eq!(asked.await?, Answer::Unavailable, "what was not stored is not told");
+    assert_eq!(asked.await?, Answer::InProgress, "what was not stored is not told, and what is claimed not as free");
+    assert_eq!(engine.run(request([8; 16], "7")).await, Answer::Unavailable(Hindrance::Ending));
     drop(engine);
     place.free().await?;
     assert_eq!(effects(&place.path)?, 0);
@@ -341,7 +354,7 @@ async fn a_run_that_lost_the_operation_stores_nothing() -> Result {
     within(|| seen.runs() == 1).await?;
     Connection::open(&place.path)?.execute("UPDATE operations SET owner = owner + 1", [])?;
     seen.gate.add_permits(1);
-    assert_eq!(asked.await?, Answer::Unavailable);
+    assert_eq!(asked.await?, Answer::InProgress);
     assert_eq!(effects(&place.path)?, 0);
     assert_eq!(engine.lookup("a", KEY).await?.ok_or("no row")?.state, State::Processing);
     Ok(())
@@ -422,7 +435,7 @@ async fn a_store_that_is_locked_claims_nothing() -> Result {
     let engine = place.engine(&seen, Config { wait: Duration::from_millis(300), ..config() }).await?;
     let other = Connection::open(&place.path)?;
     other.execute_batch("BEGIN IMMEDIATE")?;
-    assert_eq!(engine.run(request(KEY, "7")).await, Answer::Unavailable);
+    assert_eq!(engine.run(request(KEY, "7")).await, Answer::Unavailable(Hindrance::Store));
     other.execute_batch("ROLLBACK")?;
     engine.idle().await;
     assert_eq!(
@@ -480,7 +493,7 @@ async fn who_is_told_that_nothing_was_claimed_can_rely_on_it() -> Result {
     tokio::time::pause();
     // The writer is at another claim and doesn't come to these.
     let (leader, follower) = tokio::join!(engine.run(request(KEY, "7")), engine.run(request(KEY, "7")));
-    assert_eq!((leader, follower), (Answer::Unavailable, Answer::Unavailable));
+    assert_eq!((leader, follower), (Answer::Unavailable(Hindrance::Store), Answer::Unavailable(Hindrance::Store)));
     tokio::time::resume();
     drop(go_on);
     slow.await?;
@@ -559,7 +572,7 @@ async fn a_claim_may_bring_its_result_in_the_same_commit() -> Result {
     assert_eq!(body(&engine.run(whole(KEY, false)).await), Some((&b"at once"[..], false)));
     assert_eq!(body(&engine.run(whole(KEY, false)).await), Some((&b"at once"[..], true)));
     assert_eq!((seen.runs(), effects(&place.path)?), (0, 1));
-    assert_eq!(engine.run(whole([8; 16], true)).await, Answer::Unavailable);
+    assert_eq!(engine.run(whole([8; 16], true)).await, Answer::Unavailable(Hindrance::Store));
     assert!(engine.lookup("a", [8; 16]).await?.is_none(), "the claim goes with its rows");
     Ok(())
 }

@@ -81,7 +81,7 @@ pub(crate) async fn create_refund(
     let request = RefundRequest::decode(&body).map_err(|error| Refusal::from(error).of(key))?;
     let (of_merchant, id) = (merchant.clone(), request.payment_id.clone());
     let found = bank.store.read(move |connection| refunds::payment(connection, &of_merchant, &id)).await;
-    let Some(payment) = found.map_err(|_| Refusal::store_unavailable().of(key))? else {
+    let Some(payment) = found.map_err(|error| Refusal::from(error).of(key))? else {
         return Err(Refusal::new(ProblemType::PaymentUnknown, "this merchant has no such payment").of(key));
     };
     let call = bank.call(&merchant, &key, Purpose::Refund);

@@ -27,7 +27,7 @@ pub(crate) fn router() -> Router<Arc<Inner>> {
 }
 
 async fn show_ledger(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal> {
-    let books = bank.store.read(ledger::read).await.map_err(|_| Refusal::store_unavailable())?;
+    let books = bank.store.read(ledger::read).await.map_err(Refusal::from)?;
     Ok(answer::json(StatusCode::OK, &books))
 }
 
@@ -36,10 +36,10 @@ async fn show_operation(State(bank): State<Arc<Inner>>, Segment(key): Segment) -
     let key = keyed::key_in_path(&key)?;
     for merchant in &bank.merchants {
         let found = bank.engine.lookup(merchant, *key.as_bytes()).await;
-        let Some(record) = found.map_err(|_| Refusal::store_unavailable())? else { continue };
+        let Some(record) = found.map_err(Refusal::from)? else { continue };
         let purpose = operator::purpose(&record);
         let call = bank.store.read(move |connection| calls::get(connection, record.id, purpose)).await;
-        let call = call.map_err(|_| Refusal::store_unavailable())?;
+        let call = call.map_err(Refusal::from)?;
         let shown = json!({
             "gateway_key": call.map(|call| call.key),
             "gateway_attempts": call.map_or(0, |call| call.attempts),
@@ -52,6 +52,6 @@ async fn show_operation(State(bank): State<Arc<Inner>>, Segment(key): Segment) -
 }
 
 async fn purge(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal> {
-    let purged = bank.engine.purge().await.map_err(|_| Refusal::store_unavailable())?;
+    let purged = bank.engine.purge().await.map_err(Refusal::from)?;
     Ok(answer::json(StatusCode::OK, &json!({"purged": purged})))
 }

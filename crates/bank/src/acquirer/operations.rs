@@ -23,7 +23,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
     let found = bank.engine.lookup(&merchant, *key.as_bytes()).await;
-    let Some(record) = found.map_err(|_| Refusal::store_unavailable())? else {
+    let Some(record) = found.map_err(Refusal::from)? else {
         return Err(Refusal::new(ProblemType::OperationUnknown, "this merchant never used this key"));
     };
     Ok(answer::json(StatusCode::OK, &operation(&bank, key, record).await?))
@@ -39,7 +39,7 @@ pub(crate) async fn cancel(
     // In a task of its own: the wish is carried out also where the client hangs up.
     let task = tokio::spawn(async move {
         let cancelled = bank.engine.cancel(&merchant, *key.as_bytes()).await;
-        match cancelled.map_err(|_| Refusal::store_unavailable().of(key))? {
+        match cancelled.map_err(|error| Refusal::from(error).of(key))? {
             Cancel::Is(record) => Ok(answer::json(StatusCode::OK, &operation(&bank, key, *record).await?)),
             Cancel::Settling => Err(Refusal::new(
                 ProblemType::InProgress,
@@ -88,6 +88,6 @@ async fn result(bank: &Inner, operation: i64, kind: Kind) -> Result<Option<Value
             Kind::Refund => refunds::by_operation(connection, operation)?.map(serde_json::to_value),
         })
     });
-    let found = found.await.map_err(|_| Refusal::store_unavailable())?;
+    let found = found.await.map_err(Refusal::from)?;
     found.transpose().map_err(|_| Refusal::new(ProblemType::Internal, "the stored result can't be written as JSON"))
 }

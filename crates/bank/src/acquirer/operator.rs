@@ -54,12 +54,12 @@ struct Page {
 async fn list(State(bank): State<Arc<Inner>>, page: Result<Query<Page>, QueryRejection>) -> Result<Response, Refusal> {
     let invalid = |_| Refusal::new(ProblemType::RequestInvalid, "`after` must be a `next` of this list");
     let Query(page) = page.map_err(invalid)?;
-    let records = bank.engine.needing_attention(page.after).await.map_err(|_| Refusal::store_unavailable())?;
+    let records = bank.engine.needing_attention(page.after).await.map_err(Refusal::from)?;
     let ids: Vec<(i64, Purpose)> = records.iter().map(|record| (record.id, purpose(record))).collect();
     let found = bank.store.read(move |connection| {
         ids.into_iter().map(|(id, purpose)| calls::get(connection, id, purpose)).collect::<rusqlite::Result<Vec<_>>>()
     });
-    let found = found.await.map_err(|_| Refusal::store_unavailable())?;
+    let found = found.await.map_err(Refusal::from)?;
     let next = records.last().map(|record| record.id);
     let now = bank.clock.now();
     let data: Vec<_> =
@@ -90,8 +90,8 @@ async fn requeue(
     Segment((merchant, key)): Segment<(String, String)>,
 ) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
-    bank.engine.requeue(&merchant, *key.as_bytes()).await.map_err(|_| Refusal::store_unavailable())?;
-    let found = bank.engine.lookup(&merchant, *key.as_bytes()).await.map_err(|_| Refusal::store_unavailable())?;
+    bank.engine.requeue(&merchant, *key.as_bytes()).await.map_err(Refusal::from)?;
+    let found = bank.engine.lookup(&merchant, *key.as_bytes()).await.map_err(Refusal::from)?;
     match found {
         Some(record) => Ok(answer::json(StatusCode::OK, &operations::operation(&bank, key, record).await?)),
         None => Err(Refusal::new(ProblemType::OperationUnknown, "this merchant never used this key")),

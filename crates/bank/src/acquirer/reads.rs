@@ -31,7 +31,7 @@ pub(crate) async fn show_payment(
     Segment(id): Segment,
 ) -> Result<Response, Refusal> {
     let found = bank.store.read(move |connection| payments::by_id(connection, &merchant, &id)).await;
-    match found.map_err(|_| Refusal::store_unavailable())? {
+    match found.map_err(Refusal::from)? {
         Some(payment) => Ok(answer::json(StatusCode::OK, &payment)),
         None => Err(unknown()),
     }
@@ -44,7 +44,7 @@ pub(crate) async fn show_refund(
     Segment(id): Segment,
 ) -> Result<Response, Refusal> {
     let found = bank.store.read(move |connection| refunds::by_id(connection, &merchant, &id)).await;
-    match found.map_err(|_| Refusal::store_unavailable())? {
+    match found.map_err(Refusal::from)? {
         Some(refund) => Ok(answer::json(StatusCode::OK, &refund)),
         None => Err(unknown()),
     }
@@ -82,7 +82,7 @@ pub(crate) async fn list_payments(
         // One more than is shown, to know whether there is a next page.
         before.map(|before| payments::list(connection, &merchant, before, limit + 1)).transpose()
     });
-    let listed = listed.await.map_err(|_: store::ReadError<rusqlite::Error>| Refusal::store_unavailable())?;
+    let listed = listed.await.map_err(|error: store::ReadError<rusqlite::Error>| Refusal::from(error))?;
     let mut data = listed.ok_or_else(|| invalid("`after` must be a `next` of this list"))?;
     let more = data.len() > limit as usize;
     data.truncate(limit as usize);

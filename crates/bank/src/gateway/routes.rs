@@ -74,7 +74,7 @@ async fn refund(State(gateway): State<Arc<Inner>>, request: Request) -> Result<R
     let (key, refund) = decode::<RefundRequest>(&gateway, request).await?;
     let reference = refund.charge.clone();
     let known = gateway.store.read(move |connection| refunds::has_charge(connection, &reference)).await;
-    if !known.map_err(|_| Refusal::store_unavailable().of(key))? {
+    if !known.map_err(|error| Refusal::from(error).of(key))? {
         return Err(Refusal::new(ProblemType::PaymentUnknown, "no approved charge has this reference").of(key));
     }
     let members = vec![
@@ -130,7 +130,7 @@ async fn run(gateway: Arc<Inner>, key: Key, asked: Asked, begin: BeginFn) -> Res
             let counted = gateway.store.write(Priority::Click, move |tx| ledger::count(tx, &key)).await;
             if let Err(error) = counted {
                 tracing::warn!(%error, "a request could not be counted");
-                return Refusal::store_unavailable().of(key).into_response();
+                return Refusal::from(error).of(key).into_response();
             }
             if let Some(tamper) = lab.pass(Point::Received, &key).await {
                 return tamper.apply(tamper::invented(asked.amount.get(), &asked.more, key), key).await;
@@ -167,16 +167,12 @@ async fn run(gateway: Arc<Inner>, key: Key, asked: Asked, begin: BeginFn) -> Res
 
 async fn show_charge(State(gateway): State<Arc<Inner>>, Segment(reference): Segment) -> Result<Response, Refusal> {
     let found = gateway.store.read(move |connection| charges::by_reference(connection, &reference)).await;
-    found
-        .map_err(|_| Refusal::store_unavailable())?
-        .map_or_else(unknown, |charge| Ok(answer::json(StatusCode::OK, &charge)))
+    found.map_err(Refusal::from)?.map_or_else(unknown, |charge| Ok(answer::json(StatusCode::OK, &charge)))
 }
 
 async fn show_refund(State(gateway): State<Arc<Inner>>, Segment(reference): Segment) -> Result<Response, Refusal> {
     let found = gateway.store.read(move |connection| refunds::by_reference(connection, &reference)).await;
-    found
-        .map_err(|_| Refusal::store_unavailable())?
-        .map_or_else(unknown, |refund| Ok(answer::json(StatusCode::OK, &refund)))
+    found.map_err(Refusal::from)?.map_or_else(unknown, |refund| Ok(answer::json(StatusCode::OK, &refund)))
 }
 
 fn unknown() -> Result<Response, Refusal> {
@@ -197,10 +193,10 @@ async fn show_ledger(
     let key = query.gateway_key.as_deref().map(keyed::key_in_path).transpose()?;
     // Read by the writer, so that it stands behind every request that was counted before it.
     let ledger = gateway.store.write(Priority::Click, move |tx| ledger::read(tx, key.as_ref())).await;
-    Ok(answer::json(StatusCode::OK, &ledger.map_err(|_| Refusal::store_unavailable())?))
+    Ok(answer::json(StatusCode::OK, &ledger.map_err(Refusal::from)?))
 }
 
 async fn purge(State(gateway): State<Arc<Inner>>) -> Result<Response, Refusal> {
-    let purged = gateway.engine.purge().await.map_err(|_| Refusal::store_unavailable())?;
+    let purged = gateway.engine.purge().await.map_err(Refusal::from)?;
     Ok(answer::json(StatusCode::OK, &json!({"purged": purged})))
 }

@@ -7,11 +7,12 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use idempotency::Answer;
+use idempotency::{Answer, Hindrance, Unavailable};
 use protocol::{DecodeError, DecodeErrorKind, Key, OperationState, Problem, ProblemType};
 use rand::Rng;
 use serde::Serialize;
 use std::ops::RangeInclusive;
+use store::{ReadError, WriteError};
 
 /// Whole seconds after which a running operation is asked for again.
 const IN_PROGRESS_RETRY_S: RangeInclusive<u32> = 1..=3;
@@ -61,12 +62,37 @@ impl Refusal {
         self.close = true;
         self
     }
+}
 
-    pub(crate) fn store_unavailable() -> Self {
+impl From<Hindrance> for Refusal {
+    fn from(why: Hindrance) -> Self {
         Self::new(
             ProblemType::Unavailable,
-            "the bank's store can't be used right now; send the same request again later",
+            match why {
+                Hindrance::Store => "the bank's store can't be used right now; send the same request again later",
+                Hindrance::TooMuch => "the bank has too much in hand right now; send the same request again later",
+                Hindrance::Ending => "the service is going down; send the same request again later",
+                Hindrance::Newer => "a newer version of the bank wrote what is stored of the key; this one can't tell",
+            },
         )
+    }
+}
+
+impl From<Unavailable> for Refusal {
+    fn from(error: Unavailable) -> Self {
+        error.why().into()
+    }
+}
+
+impl<E: std::fmt::Display> From<ReadError<E>> for Refusal {
+    fn from(error: ReadError<E>) -> Self {
+        Unavailable::from(error).into()
+    }
+}
+
+impl<E: std::fmt::Display> From<WriteError<E>> for Refusal {
+    fn from(error: WriteError<E>) -> Self {
+        Unavailable::from(error).into()
     }
 }
 
@@ -164,7 +190,7 @@ pub(crate) fn of_engine(answer: Answer, key: Key) -> Response {
             refusal
         }
         Answer::Cancelled => Refusal::new(ProblemType::OperationCancelled, "the key was cancelled and never charges"),
-        Answer::Unavailable => Refusal::store_unavailable(),
+        Answer::Unavailable(why) => why.into(),
     };
     refusal.of(key).into_response()
 }
@@ -289,12 +315,22 @@ mod tests {
             )
         );
         assert_eq!(
-            shown(Answer::Unavailable).await,
+            shown(Answer::Unavailable(Hindrance::Store)).await,
             format!(
                 "503\n{head}retry-after\n{echo}{}",
                 r#"{"type":"/problems/unavailable","title":"The bank can't take requests now","status":503,"detail":"the bank's store can't be used right now; send the same request again later","retryable":true}"#
             )
         );
+    }
+
+    #[test]
+    fn a_hindrance_is_told_as_what_it_is() {
+        let detail = |why: Hindrance| Refusal::from(why).problem.detail;
+        assert!(detail(Hindrance::Store).contains("store"));
+        for other in [Hindrance::TooMuch, Hindrance::Ending, Hindrance::Newer] {
+            assert!(!detail(other).contains("the bank's store can't be used"), "{other:?}");
+            assert_eq!(Refusal::from(other).problem.status, 503);
+        }
     }
 
     #[test]
