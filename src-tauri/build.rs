@@ -20,6 +20,7 @@ const COMMANDS: &[&str] = &[
     "operations",
     "pay_card",
     "pay_cash",
+    "probe_storage",
     "receipt",
     "remove_line",
     "resume_sale",

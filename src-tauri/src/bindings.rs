@@ -11,6 +11,7 @@ pub(crate) fn builder() -> Builder<tauri::Wry> {
         .disable_serde_phases()
         .commands(collect_commands![
             commands::app::app_info,
+            commands::app::probe_storage,
             commands::catalogue::articles,
             commands::catalogue::categories,
             commands::sale::add_article,

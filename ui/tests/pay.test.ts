@@ -287,6 +287,34 @@ describe('a till that cannot save', () => {
   });
 });
 
+describe('a till that cannot save, with a frozen sale in front', () => {
+  it('stays locked until a write reaches the disk', async () => {
+    const till = await openWindow({ bank: 'manual' }, 1);
+    await readyToCharge();
+    await click('confirm-pay');
+    await shown('pay-sending');
+    till.settle(till.made[0]!.key, { state: 'declined', declineCode: 'lost_card' });
+    await click('other-card');
+    await click('card-tok_visa');
+    till.storageFault = 'No space left on the disk';
+    await click('confirm-pay');
+    await shown('storage-locked');
+    // Both go through on a dead disk: they have nothing to write.
+    await expect(till.newSale()).resolves.toMatchObject({ state: 'paying' });
+    await expect(till.resumeSale((await till.openSale()).id)).resolves.toMatchObject({ state: 'paying' });
+    await click('storage-try');
+    await pause(20);
+    expect(byId('confirm-pay')).toHaveProperty('disabled', true);
+    expect(maybe('storage-locked')).not.toBeNull();
+    till.storageFault = null;
+    await click('storage-try');
+    await waitFor(() => expect(maybe('storage-locked')).toBeNull());
+    await click('confirm-pay');
+    await shown('pay-sending');
+    expect(till.made).toHaveLength(2);
+  });
+});
+
 describe('what the till knows better', () => {
   it('shows the payment that was saved although the click was told otherwise', async () => {
     const till = await openWindow({ bank: 'manual' }, 1);

@@ -111,6 +111,15 @@ impl Till {
         self.inner.events.subscribe()
     }
 
+    /// Finds out whether the till can save now, by a write that reaches the disk and changes nothing. The success of any other
+    /// method proves less: one that has nothing to change goes through on a dead disk.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] or [`TillError::Unreadable`] where it can't.
+    pub async fn probe(&self) -> Result<(), TillError> {
+        self.inner.store.probe().await.map_err(not_written)
+    }
+
     fn signature(&self) -> Signature {
         Signature { who: self.who.to_string(), at: Timestamp::now() }
     }
@@ -207,12 +216,16 @@ impl Till {
 
 /// The sale in front of the cashier.
 impl Till {
-    /// The sale in front: the one that is open or under payment and not put aside, made where there is none.
+    /// The sale in front, made where there is none: open, under payment, or completed and not yet followed by
+    /// [`Till::new_sale`]. Only where it makes one does it write and tell.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where it can't be saved.
+    /// [`TillError::Storage`] where one can't be saved.
     pub async fn open_sale(&self) -> Result<Sale, TillError> {
-        self.change_sale(|tx, signature| sale::show(tx, &cart::open_sale(tx, signature)?)).await
+        match self.read(cart::in_front).await? {
+            Some(sale) => Ok(sale),
+            None => self.change_sale(|tx, signature| sale::show(tx, &cart::open_sale(tx, signature)?)).await,
+        }
     }
 
     /// Rings up an article by SKU or barcode: one of it, or the quantity given as a decimal with up to three places. The
@@ -452,9 +465,9 @@ fn not_opened(error: OpenError) -> TillError {
     }
 }
 
-pub(crate) fn not_written(error: WriteError<TillError>) -> TillError {
+pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteError<E>) -> TillError {
     match error {
-        WriteError::Refused(refused) => refused,
+        WriteError::Refused(refused) => refused.into(),
         WriteError::Storage(error) => TillError::Storage(error.to_string()),
         // Neither as saved nor as failed: it may be in the file, or come into it at the next start.
         WriteError::Uncertain(error) | WriteError::Untrusted(error) => TillError::Unreadable(error.to_string()),

@@ -19,6 +19,13 @@ const TEST_CARDS: [(&str, &str, TestCardOutcome); 8] = [
     ("tok_account_1", "Account 1", TestCardOutcome::Account),
 ];
 
+/// Whether the till can save now, found out by a write that reaches the disk.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn probe_storage(till: State<'_, Till>) -> Answer<()> {
+    Ok(till.probe().await?)
+}
+
 /// This program, its shop and its bank.
 #[tauri::command]
 #[specta::specta]

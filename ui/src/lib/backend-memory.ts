@@ -41,7 +41,7 @@ function refuse(code: ErrorCode, message: string): CommandError {
 export class MemoryBackend implements Backend {
   /** How often `payCard` was called, and how many operations that made. */
   readonly counts = { payCard: 0, effects: 0, retryNow: 0 };
-  /** While set, every command that saves fails with it. */
+  /** While set, every command that writes something fails with it. */
   storageFault: string | null = null;
   readonly currency: string;
 
@@ -194,7 +194,8 @@ export class MemoryBackend implements Backend {
   }
 
   async newSale(): Promise<Sale> {
-    this.#save();
+    // One that is open already is given back: nothing is written.
+    if (this.#current() === undefined) this.#save();
     return this.#copy(this.#openSale());
   }
 
@@ -281,8 +282,9 @@ export class MemoryBackend implements Backend {
   }
 
   async resumeSale(saleId: string): Promise<Sale> {
-    this.#save();
+    // It was never put aside: nothing is written.
     if (!this.#held.includes(saleId)) return this.#copy(this.#sale(saleId));
+    this.#save();
     const open = this.#open === null ? null : this.#sale(this.#open);
     if (open && (open.lines.length > 0 || open.state === 'paying')) this.#held.push(open.id);
     this.#held = this.#held.filter((id) => id !== saleId);
@@ -321,6 +323,10 @@ export class MemoryBackend implements Backend {
     return this.#summary();
   }
 
+  async probeStorage(): Promise<void> {
+    this.#save();
+  }
+
   async listen(handlers: TillEvents): Promise<() => void> {
     this.#listeners.add(handlers);
     return () => this.#listeners.delete(handlers);
@@ -342,9 +348,14 @@ export class MemoryBackend implements Backend {
     return sale;
   }
 
-  #openSale(): Sale {
+  #current(): Sale | undefined {
     const known = this.#open === null ? undefined : this.#sales.get(this.#open);
-    if (known && known.state !== 'completed') return known;
+    return known?.state === 'completed' ? undefined : known;
+  }
+
+  #openSale(): Sale {
+    const known = this.#current();
+    if (known) return known;
     const sale: Sale = {
       id: this.#id('sale'),
       state: 'open',

@@ -45,6 +45,9 @@ export const tauriBackend: Backend = {
     await data(commands.retryNow(key));
   },
   summary: () => data(commands.summary()),
+  probeStorage: async () => {
+    await data(commands.probeStorage());
+  },
 
   async listen(handlers: TillEvents) {
     const stops = await Promise.all([

@@ -54,6 +54,8 @@ export interface Backend {
   /** A wake. What waits for the bank's Retry-After still waits. */
   retryNow(key: string | null): Promise<void>;
   summary(): Promise<Summary>;
+  /** A write that reaches the disk: resolves where the till can save, and changes nothing. */
+  probeStorage(): Promise<void>;
 
   /** Calls the handlers from now on; the result ends that. */
   listen(handlers: TillEvents): Promise<() => void>;

@@ -9,6 +9,8 @@ import * as __TAURI_EVENT from "@tauri-apps/api/event";
 export const commands = {
 	/**  This program, its shop and its bank. */
 	appInfo: () => typedError<AppInfo, CommandError>(__TAURI_INVOKE("app_info")),
+	/**  Whether the till can save now, found out by a write that reaches the disk. */
+	probeStorage: () => typedError<null, CommandError>(__TAURI_INVOKE("probe_storage")),
 	/**  The articles of a category, or those that hold every word typed. */
 	articles: (query: ArticleQuery) => typedError<ArticlePage, CommandError>(__TAURI_INVOKE("articles", { query })),
 	/**  The categories, in their order. */

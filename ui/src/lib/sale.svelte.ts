@@ -101,15 +101,6 @@ export class SaleStore {
     await this.#change(() => this.backend.clearSale());
   }
 
-  /** A save that changes nothing, to learn whether saving works again. */
-  async probe(): Promise<void> {
-    await this.#change(() => {
-      const line = this.lines[0];
-      if (line && this.editable) return this.backend.setQuantity(line.id, line.quantity);
-      return this.current && !this.editable ? this.backend.resumeSale(this.current.id) : this.backend.newSale();
-    });
-  }
-
   async #change(command: () => Promise<Sale> | null): Promise<Sale | null> {
     const turn = this.#tail.then(async () => {
       const running = command();

@@ -76,8 +76,7 @@ export class Till {
 
   /** Tries whether the till can save again, and looks at what a click in between may have saved after all. */
   async probe(): Promise<void> {
-    await this.sale.probe();
-    if (this.trouble.storage === null) await this.payment.refresh();
+    if (await this.trouble.probe(() => this.backend.probeStorage())) await this.payment.refresh();
   }
 
   go(screen: Screen): void {

@@ -7,11 +7,10 @@ export class Trouble {
   storage = $state.raw<CommandError | null>(null);
   last = $state.raw<CommandError | null>(null);
 
-  /** Runs a command that saves. One that goes through proves that the storage works again. */
+  /** Runs a command that saves. One that goes through is no proof that the till can save: it may have had nothing to write. */
   async write<T>(command: () => Promise<T>): Promise<T | null> {
     try {
       const answer = await command();
-      this.storage = null;
       this.last = null;
       return answer;
     } catch (thrown) {
@@ -28,6 +27,20 @@ export class Trouble {
       this.note(thrown);
       return null;
     }
+  }
+
+  /** Runs the write that is made to learn whether the till can save. Nothing else says so. Gives whether it can. */
+  async probe(command: () => Promise<void>): Promise<boolean> {
+    const told = this.storage;
+    try {
+      await command();
+    } catch (thrown) {
+      this.note(thrown);
+      return false;
+    }
+    // What failed while the probe ran may have failed after it.
+    if (this.storage === told) this.storage = null;
+    return this.storage === null;
   }
 
   note(thrown: unknown): void {

@@ -87,6 +87,28 @@ async fn a_file_that_cannot_be_written_refuses_in_the_open() -> Checked {
 }
 
 #[tokio::test]
+async fn a_probe_reaches_the_disk_where_nothing_else_does() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    scene.by_card(&sale, 590).await?;
+    let log_bytes = || std::fs::metadata(scene.dir.path().join("data/till.db-wal")).map(|wal| wal.len());
+    let before = (log_bytes()?, scene.till.sale(sale.id).await?);
+    // What the window can ask for while a frozen sale is in front: it succeeds, and nothing of it is written.
+    scene.till.resume_sale(sale.id).await?;
+    scene.till.open_sale().await?;
+    assert_eq!(log_bytes()?, before.0);
+    scene.till.probe().await?;
+    assert!(log_bytes()? > before.0, "the probe wrote nothing");
+    assert_eq!(scene.till.sale(sale.id).await?, before.1);
+    let other = scene.file()?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    let refused = scene.till.probe().await;
+    assert!(matches!(refused, Err(TillError::Storage(_))), "{refused:?}");
+    assert!(matches!(Till::open_read_only(scene.till.data_dir())?.probe().await, Err(TillError::Storage(_))));
+    Ok(())
+}
+
+#[tokio::test]
 async fn twenty_clicks_make_one_operation() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;
