@@ -49,6 +49,12 @@ impl Running {
         Ok(self.http.get(format!("{}{path}", self.url)).bearer_auth(secret).send().await?)
     }
 
+    async fn refund(&self, key: &str, payment: &str) -> Result<Response> {
+        let request = self.http.post(format!("{}/v1/refunds", self.url)).bearer_auth("sk_shop");
+        let body = json!({"payment_id": payment, "amount": 1});
+        Ok(request.header("Idempotency-Key", key).json(&body).send().await?)
+    }
+
     /// The state of a key; none while it is unknown.
     async fn state(&self, key: &str) -> Option<String> {
         let operation: Value = self.get(&format!("/v1/operations/{key}"), "sk_shop").await.ok()?.json().await.ok()?;
@@ -213,6 +219,21 @@ async fn every_refusal_is_a_problem_document() -> Result {
     let gzip = gzip.header("content-encoding", "gzip").json(&coffee());
     assert_eq!(refused(gzip.send().await?).await?, of(415, "unsupported-media-type"));
     assert_eq!(bank.get(&format!("/v1/operations/{KEY}"), "sk_shop").await?.status(), 404, "nothing of it was claimed");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_of_an_unknown_payment_says_first_what_is_known_of_its_key() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(BankConfig { lab: None, ..config(dir.path()) }).await?;
+    let of = |status, name: &str| (status, None, format!("/problems/{name}"));
+    assert_eq!(refused(bank.refund(KEY, "pay_nothing").await?).await?, of(404, "payment-unknown"));
+    assert_eq!(bank.state(KEY).await, None, "the key is free");
+    assert_eq!(bank.pay(KEY, &coffee()).await?.status(), 201);
+    assert_eq!(refused(bank.refund(KEY, "pay_nothing").await?).await?, of(422, "key-reused"));
+    let cancellation = format!("{}/v1/operations/{OTHER}/cancellation", bank.url);
+    assert_eq!(bank.http.put(cancellation).bearer_auth("sk_shop").send().await?.status(), 200);
+    assert_eq!(refused(bank.refund(OTHER, "pay_nothing").await?).await?, of(410, "operation-cancelled"));
     bank.end().await
 }
 

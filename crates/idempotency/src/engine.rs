@@ -74,6 +74,8 @@ pub enum Answer {
     },
     /// The key was cancelled.
     Cancelled,
+    /// The claim's own part refused it, in its own words. Nothing was claimed.
+    Refused(&'static str),
     /// Nothing was claimed and nothing is promised; the same request may come again.
     Unavailable(Hindrance),
 }
@@ -214,23 +216,29 @@ impl<W: Work> Engine<W> {
         let deadlines = Deadlines { claim: now + CLAIM_WAIT, outcome: now + self.inner.config.wait };
         let meaning = Meaning::of(&request.route, &request.members);
         let name: Name = (request.scope.clone(), request.key);
-        let claim = NewClaim {
-            scope: request.scope,
-            key: request.key,
-            kind: request.kind,
-            version: VERSION,
-            meaning: meaning.clone(),
-            payload: request.payload.into(),
-            owner: self.new_owner(),
-            now: self.now(),
-        };
-        let asked = Asked { meaning, route: request.route, members: request.members };
-        match self.inner.flights.join(&name) {
-            Joined::Full => Answer::Unavailable(Hindrance::TooMuch),
-            Joined::Follows(flight) => self.wait_for(&flight, &asked, deadlines, false).await,
-            Joined::Leads(flight) => {
-                self.lead_claim(name, flight.clone(), claim, request.begin, request.context);
-                self.wait_for(&flight, &asked, deadlines, true).await
+        let asked = Asked { meaning: meaning.clone(), route: request.route, members: request.members };
+        loop {
+            match self.inner.flights.join(&name) {
+                Joined::Full => return Answer::Unavailable(Hindrance::TooMuch),
+                Joined::Follows(flight) => match self.wait_for(&flight, &asked, deadlines, false).await {
+                    // That was said to another request, which may be another one in its meaning: ask for this one.
+                    Answer::Refused(_) => {}
+                    answer => return answer,
+                },
+                Joined::Leads(flight) => {
+                    let claim = NewClaim {
+                        scope: request.scope,
+                        key: request.key,
+                        kind: request.kind,
+                        version: VERSION,
+                        meaning,
+                        payload: request.payload.into(),
+                        owner: self.new_owner(),
+                        now: self.now(),
+                    };
+                    self.lead_claim(name, flight.clone(), claim, request.begin, request.context);
+                    return self.wait_for(&flight, &asked, deadlines, true).await;
+                }
             }
         }
     }
@@ -279,6 +287,7 @@ impl<W: Work> Engine<W> {
             let phase = phases.borrow_and_update().clone();
             let until = match &phase {
                 Phase::NotClaimed(why) => return Answer::Unavailable(*why),
+                Phase::Refused(why) => return Answer::Refused(why),
                 Phase::Unknown => return Answer::InProgress,
                 Phase::Ended { record, first } => return self.judge(record, asked, *first && leads),
                 Phase::Running(record) => match compare(record, asked) {

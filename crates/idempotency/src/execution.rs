@@ -11,6 +11,7 @@ use futures::FutureExt;
 use rusqlite::Connection;
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use store::{Priority, WriteError};
+use thiserror::Error;
 
 /// After so many panics in a row a person must look.
 const PANICS_MAX: u32 = 5;
@@ -23,10 +24,21 @@ enum Claimed {
     Over { record: Record, first: bool },
     /// Whoever asked went away before the writer came to it, with the word that nothing was claimed.
     CalledOff,
+    /// The claim's own part refused it, and it was rolled back.
+    Refused(&'static str),
     /// There is no such row.
     Nothing,
     /// There is a row, or may be one, and more can't be found out now.
     Unknown,
+}
+
+/// Why the claim's write was rolled back.
+#[derive(Debug, Error)]
+enum NoClaim {
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    #[error("{0}")]
+    Refused(&'static str),
 }
 
 /// What became of writing a result.
@@ -114,6 +126,7 @@ impl<W: Work> Engine<W> {
                         Phase::NotClaimed(error.why())
                     }
                     Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::NotClaimed(Hindrance::Store),
+                    Ok(Claimed::Refused(why)) => Phase::Refused(why),
                     Ok(Claimed::Unknown) => Phase::Unknown,
                     Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
                     Ok(Claimed::Ours { record, first }) => {
@@ -138,10 +151,11 @@ impl<W: Work> Engine<W> {
                 return Ok(Claimed::CalledOff);
             }
             let Some(id) = rows::claim(tx, &new)? else {
-                return take_over(tx, &new.scope, &new.key, owner);
+                return Ok(take_over(tx, &new.scope, &new.key, owner)?);
             };
             let now = new.now;
             match begin(tx, Claim { id, created_at: now })? {
+                Begin::Refused(why) => Err(NoClaim::Refused(why)),
                 Begin::Run => Ok(Claimed::Ours { record: new.into_record(id), first: true }),
                 Begin::Settled(settlement) => {
                     let record = new.into_record(id);
@@ -161,6 +175,7 @@ impl<W: Work> Engine<W> {
         };
         match self.inner.store.write(Priority::Click, piece).await {
             Ok(claimed) => Ok(claimed),
+            Err(WriteError::Refused(NoClaim::Refused(why))) => Ok(Claimed::Refused(why)),
             Err(WriteError::Uncertain(error)) => {
                 tracing::warn!(%error, "a claim may or may not be stored: looking");
                 Ok(self.look_for_claim(&scope, key, owner).await)

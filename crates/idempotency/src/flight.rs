@@ -27,6 +27,8 @@ pub(crate) enum Phase {
     Ended { record: Arc<Record>, first: bool },
     /// Over: nothing was claimed, and nothing will be.
     NotClaimed(Hindrance),
+    /// Over: the request that led was refused, and its claim rolled back.
+    Refused(&'static str),
     /// Over for this process: the key is claimed, or may be, and its outcome is not known.
     Unknown,
 }

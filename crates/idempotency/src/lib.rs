@@ -73,6 +73,7 @@
 //!     Answer::InProgress | Answer::NeedsAttention => { /* 409 and Retry-After */ }
 //!     Answer::Reused { differs } => { /* 422 */ }
 //!     Answer::Expired { .. } | Answer::Cancelled => { /* 410 */ }
+//!     Answer::Refused(_) => { /* what the claim's own part refuses it for, such as 404 */ }
 //!     Answer::Unavailable(_) => { /* 503 and Retry-After */ }
 //! }
 //! # Ok(()) }

@@ -83,6 +83,9 @@ pub enum Begin {
     Run,
     /// The result is already known, and is stored in this same commit. Nothing runs.
     Settled(Settlement),
+    /// The request is refused for what the store holds, in the caller's own words. The claim is rolled back: the key
+    /// stays free. What is known of the key already comes before it, because then nobody asks.
+    Refused(&'static str),
 }
 
 /// What the claim's own rows are written with.

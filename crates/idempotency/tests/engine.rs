@@ -578,6 +578,39 @@ async fn a_claim_may_bring_its_result_in_the_same_commit() -> Result {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_store_refuses_is_not_claimed_and_what_is_known_of_the_key_comes_before() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, config()).await?;
+    let refused = |key| Request {
+        begin: Box::new(|tx, claim| {
+            tx.execute("INSERT INTO effects (operation) VALUES (?1)", [claim.id])?;
+            Ok(Begin::Refused("no such thing"))
+        }),
+        route: "POST /refunds".into(),
+        ..request(key, "7")
+    };
+    assert_eq!(engine.run(refused(KEY)).await, Answer::Refused("no such thing"));
+    assert_eq!((effects(&place.path)?, engine.lookup("a", KEY).await?.map(|_| ())), (0, None), "the key is free");
+    assert!(body(&engine.run(request(KEY, "7")).await).is_some());
+    assert_eq!(engine.run(refused(KEY)).await, Answer::Reused { differs: vec!["path".into()] });
+    engine.cancel("a", [8; 16]).await?;
+    assert_eq!(engine.run(refused([8; 16])).await, Answer::Cancelled);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_to_nobody_who_asked_for_something_else() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, config()).await?;
+    let refused = Request { begin: Box::new(|_, _| Ok(Begin::Refused("no such thing"))), ..request(KEY, "7") };
+    // Polled in this order: the first leads and the second follows.
+    let (first, second) = tokio::join!(engine.run(refused), engine.run(request(KEY, "8")));
+    assert_eq!(first, Answer::Refused("no such thing"));
+    assert_eq!(body(&second), Some((&b"run 1"[..], false)));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_response_expires_and_the_claim_does_not() -> Result {
     let (place, seen) = (Place::new()?, Seen::open());
     let engine = place.engine(&seen, config()).await?;

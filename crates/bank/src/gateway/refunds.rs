@@ -30,14 +30,11 @@ fn charge(connection: &Connection, reference: &str) -> rusqlite::Result<Option<C
         .optional()
 }
 
-/// Whether there is an approved charge of that reference.
-pub(crate) fn has_charge(connection: &Connection, reference: &str) -> rusqlite::Result<bool> {
-    charge(connection, reference).map(|charge| charge.is_some())
-}
-
 /// Moves the money back, or doesn't, in the claim's own commit.
 pub(crate) fn begin(tx: &Connection, claim: Claim, request: &RefundRequest) -> rusqlite::Result<Begin> {
-    let charge = charge(tx, &request.charge)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let Some(charge) = charge(tx, &request.charge)? else {
+        return Ok(Begin::Refused("no approved charge has this reference"));
+    };
     let amount = request.amount.get();
     let decline_code = if charge.currency == request.currency.code() {
         let taken = tx

@@ -72,11 +72,6 @@ async fn charge(State(gateway): State<Arc<Inner>>, request: Request) -> Result<R
 
 async fn refund(State(gateway): State<Arc<Inner>>, request: Request) -> Result<Response, Refusal> {
     let (key, refund) = decode::<RefundRequest>(&gateway, request).await?;
-    let reference = refund.charge.clone();
-    let known = gateway.store.read(move |connection| refunds::has_charge(connection, &reference)).await;
-    if !known.map_err(|error| Refusal::from(error).of(key))? {
-        return Err(Refusal::new(ProblemType::PaymentUnknown, "no approved charge has this reference").of(key));
-    }
     let members = vec![
         ("charge", refund.charge.as_bytes().to_vec()),
         ("amount", refund.amount.get().to_string().into_bytes()),

@@ -190,6 +190,7 @@ pub(crate) fn of_engine(answer: Answer, key: Key) -> Response {
             refusal
         }
         Answer::Cancelled => Refusal::new(ProblemType::OperationCancelled, "the key was cancelled and never charges"),
+        Answer::Refused(why) => Refusal::new(ProblemType::PaymentUnknown, why),
         Answer::Unavailable(why) => why.into(),
     };
     refusal.of(key).into_response()
