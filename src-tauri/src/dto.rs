@@ -223,8 +223,8 @@ pub(crate) struct BegunTender {
     pub(crate) rounding: Minor,
 }
 
-/// What Pay by card was clicked for.
-#[derive(Debug, Clone, Deserialize, Type)]
+/// What Pay by card was clicked for. No `Debug`: the card's token is for the bank alone.
+#[derive(Clone, Deserialize, Type)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CardPayment {
     pub(crate) tender_id: String,
