@@ -7,17 +7,23 @@ use tauri::{
     http::{Response, header},
 };
 
+use crate::log;
+
 /// The page's own scheme. It is none of the window's pages, so that no command is open to it.
 const SCHEME: &str = "failure";
 
 /// Tells why the till did not start, and returns when the window that tells it is closed.
 pub(crate) fn tell(error: &anyhow::Error) {
-    eprintln!("kassa: {error:#}");
-    // For the log alone, where there is one: what is worse than this goes to stderr too, which has its line.
-    tracing::info!("did not start: {error:#}");
+    say(&format!("{error:#}"));
     if let Err(fault) = show(&format!("{error:#}")) {
-        eprintln!("kassa: nor could a window be opened: {fault}");
+        say(&format!("nor could a window be opened: {fault}"));
     }
+}
+
+/// Says why there is no window: in one line on stderr, and in the log where there is one.
+pub(crate) fn say(why: &str) {
+    eprintln!("kassa: {why}");
+    tracing::error!(target: log::NOT_ON_STDERR, "did not start: {why}");
 }
 
 fn show(reason: &str) -> tauri::Result<()> {
@@ -57,7 +63,7 @@ fn page(reason: &str) -> String {
   p {{ overflow-wrap: anywhere }}
 </style>
 <main role="alert"><h1>Kassa did not start</h1><p data-testid="start-failure">{}</p>
-<p>Nothing was changed and nothing was sent. Close this window, put it right and start again.</p></main></html>"#,
+<p>Close this window, put it right and start again.</p></main></html>"#,
         escaped(reason)
     )
 }

@@ -20,7 +20,11 @@ mod window;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use tauri::async_runtime;
+use tracing_appender::non_blocking::WorkerGuard;
+
+use crate::{environment::Environment, shop::Shop};
 
 /// Runs the app until its window is closed. Where it can't start, it says why in one line on stderr and, where there is a
 /// display, in a window, and the exit code is 1.
@@ -30,13 +34,22 @@ pub fn run() -> ExitCode {
         eprintln!("kassa: there is no display to open a window on");
         return ExitCode::FAILURE;
     }
-    match window::embedded().and_then(|()| async_runtime::block_on(shop::Shop::open())).and_then(window::show) {
+    // Held to the very end: what is told once it is dropped, a failed start before all, is in no log.
+    let mut log = None;
+    match start(&mut log) {
         Ok(code) => code,
         Err(error) => {
             failure::tell(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+fn start(log: &mut Option<WorkerGuard>) -> Result<ExitCode> {
+    window::embedded()?;
+    let environment = Environment::read()?;
+    *log = Some(log::start(&environment.data_dir)?);
+    window::show(async_runtime::block_on(Shop::open(environment))?)
 }
 
 /// The configuration, the built window and what it may ask for, all in the program.

@@ -10,13 +10,21 @@ use tracing_appender::{
     non_blocking::WorkerGuard,
     rolling::{RollingFileAppender, Rotation},
 };
-use tracing_subscriber::{EnvFilter, Layer, filter::LevelFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{LevelFilter, Targets},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 use crate::folder::private_folder;
 
 /// How much goes to the file, in the spelling of `tracing`; by default what an owner could act on.
 const LEVELS: &str = "KASSA_LOG";
 const LEVELS_DEFAULT: &str = "info,hyper=warn,reqwest=warn";
+/// The target of what stderr is told in words of its own.
+pub(crate) const NOT_ON_STDERR: &str = "kassa::told";
 /// Older days are removed.
 const DAYS_MAX: usize = 14;
 
@@ -26,14 +34,14 @@ const DAYS_MAX: usize = 14;
 /// Where the folder can't be written.
 pub(crate) fn start(data_dir: &Path) -> Result<WorkerGuard> {
     let folder = data_dir.join("logs");
-    private_folder(&folder).context("cannot make the folder of the log")?;
+    private_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let file = RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
         .filename_prefix("kassa")
         .filename_suffix("log")
         .max_log_files(DAYS_MAX)
-        .build(folder)
-        .context("cannot write the log")?;
+        .build(&folder)
+        .with_context(|| format!("cannot write the log in {}", folder.display()))?;
     let (writer, guard) = tracing_appender::non_blocking(file);
     let levels = EnvFilter::try_from_env(LEVELS).unwrap_or_else(|_| EnvFilter::new(LEVELS_DEFAULT));
     tracing_subscriber::registry()
@@ -44,7 +52,9 @@ pub(crate) fn start(data_dir: &Path) -> Result<WorkerGuard> {
                 .with_writer(io::stderr)
                 .without_time()
                 .with_target(false)
-                .with_filter(LevelFilter::WARN),
+                .with_filter(
+                    Targets::new().with_default(LevelFilter::WARN).with_target(NOT_ON_STDERR, LevelFilter::OFF),
+                ),
         )
         .try_init()
         .context("the log is written already")?;

@@ -5,9 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use till::{Settling, Till};
 use tokio_util::sync::CancellationToken;
-use tracing_appender::non_blocking::WorkerGuard;
 
-use crate::{bundled::BundledBank, dto::BankInfo, environment::Environment, log};
+use crate::{bundled::BundledBank, dto::BankInfo, environment::Environment};
 
 /// How long closing waits for what is in flight. What is cut off then settles at the next start.
 const CLOSE_LIMIT: Duration = Duration::from_secs(12);
@@ -19,7 +18,6 @@ pub(crate) struct Shop {
     settling: Settling,
     bundled: Option<BundledBank>,
     shutdown: CancellationToken,
-    _log: WorkerGuard,
 }
 
 impl Shop {
@@ -28,10 +26,8 @@ impl Shop {
     /// # Errors
     /// Where the folder is another process's, can't be written, or was written by a newer Kassa; and where there is no
     /// bank to be had. Nothing was sent then.
-    pub(crate) async fn open() -> Result<Self> {
-        let environment = Environment::read()?;
+    pub(crate) async fn open(environment: Environment) -> Result<Self> {
         let till = Till::open(&environment.data_dir)?.acting_as("window");
-        let log = log::start(&environment.data_dir)?;
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %environment.data_dir.display(), "opened");
 
         let (bank, bundled) = match environment.bank {
@@ -45,7 +41,7 @@ impl Shop {
         let shutdown = CancellationToken::new();
         let info = BankInfo { bundled: bundled.is_some(), address: bank.url.clone() };
         let settling = till.start_settling(Some(bank), shutdown.clone())?;
-        Ok(Self { till, bank: info, settling, bundled, shutdown, _log: log })
+        Ok(Self { till, bank: info, settling, bundled, shutdown })
     }
 
     /// Ends in order: first nothing is sent any more, then the bundled bank finishes what it has begun.

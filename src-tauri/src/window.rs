@@ -5,7 +5,7 @@ use std::{process::ExitCode, sync::Mutex};
 use anyhow::{Result, ensure};
 use tauri::{App, AppHandle, RunEvent, WebviewWindowBuilder, async_runtime};
 
-use crate::{bindings, events, shop::Shop};
+use crate::{bindings, events, failure, shop::Shop};
 
 /// Looks whether this program was built with its window in it. A program without one compiles all the same, so that the
 /// rest can be worked on.
@@ -40,8 +40,7 @@ pub(crate) fn show(shop: Shop) -> Result<ExitCode> {
             async_runtime::spawn(end_on_signal(app.handle().clone()));
             // An error given back here would be a panic there.
             if let Err(error) = open(app) {
-                eprintln!("kassa: the window could not be opened: {error}");
-                tracing::error!("the window could not be opened: {error}");
+                failure::say(&format!("the window could not be opened: {error}"));
                 app.handle().exit(1);
             }
             Ok(())

@@ -47,6 +47,11 @@ impl Process {
         Ok(fs::read_to_string(&self.stderr)?)
     }
 
+    /// The lines on stderr that are Kassa's own words: the window system's libraries may warn there too.
+    pub(crate) fn said_itself(&self) -> Result<Vec<String>> {
+        Ok(self.said()?.lines().filter(|line| line.starts_with("kassa: ")).map(str::to_owned).collect())
+    }
+
     /// The first whole line of its stdout.
     pub(crate) async fn first_line(&mut self, limit: Duration) -> Result<String> {
         until(&format!("the first line of {}", self.name), limit, async || {
@@ -87,7 +92,8 @@ impl Drop for Process {
 
 /// Sends a signal to one process by its id.
 pub(crate) fn signal(name: &str, pid: u32) -> Result<()> {
-    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).status()?;
+    // The shell's own `kill`: the program of that name is not on every system.
+    let status = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, &pid.to_string()]).status()?;
     ensure!(status.success(), "no process {pid} to send {name} to");
     Ok(())
 }

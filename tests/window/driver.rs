@@ -1,7 +1,6 @@
 //! The WebDriver of one test, and the app that it starts: a session is one run of the app.
 
 use std::{
-    ffi::OsStr,
     fs,
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
@@ -13,9 +12,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 use thirtyfour::{Capabilities, WebDriver};
 
-use crate::harness::{
-    process::{Process, signal},
-    programs, until,
+use crate::{
+    harness::{
+        process::{Process, signal},
+        programs, until,
+    },
+    surroundings::Surroundings,
 };
 
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -31,32 +33,14 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Starts a driver on a free port; every app it starts inherits this environment.
-    pub(crate) async fn start(folder: &Path, environment: &[(&str, &OsStr)]) -> Result<Self> {
+    /// Starts a driver on a free port; every app it starts inherits the test's surroundings.
+    pub(crate) async fn start(folder: &Path, surroundings: &Surroundings) -> Result<Self> {
         let app = programs::app()?;
         // Free now, and this test is the only one that runs.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new("WebKitWebDriver");
-        command
-            .args([format!("--port={port}"), "--host=127.0.0.1".to_owned()])
-            .env_remove("WAYLAND_DISPLAY")
-            .env_remove("KASSA_BANK_URL")
-            .env_remove("KASSA_BANK_TOKEN")
-            .env("TAURI_WEBVIEW_AUTOMATION", "true")
-            .env("NO_AT_BRIDGE", "1")
-            .env("GDK_BACKEND", "x11")
-            .env("LC_ALL", "C.UTF-8")
-            .envs(environment.iter().copied());
-        for (variable, name) in [
-            ("XDG_DATA_HOME", "data"),
-            ("XDG_CONFIG_HOME", "config"),
-            ("XDG_CACHE_HOME", "cache"),
-            ("XDG_RUNTIME_DIR", "run"),
-        ] {
-            let private = folder.join("xdg").join(name);
-            fs::create_dir_all(&private)?;
-            command.env(variable, private);
-        }
+        command.args([format!("--port={port}"), "--host=127.0.0.1".to_owned()]).env("TAURI_WEBVIEW_AUTOMATION", "true");
+        surroundings.give(&mut command);
         let process = Process::start("driver", &mut command, folder)
             .context("WebKitWebDriver is not installed? `cargo xtask test` installs what the window tests need")?;
         let driver = Self { process, url: format!("http://127.0.0.1:{port}"), app };

@@ -10,3 +10,4 @@ mod driver;
 mod real_window;
 mod screen;
 mod stage;
+mod surroundings;

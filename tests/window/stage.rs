@@ -2,7 +2,6 @@
 //! failed.
 
 use std::{
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -15,12 +14,9 @@ use anyhow::{Context, Result, bail};
 use crate::{
     display::Display,
     driver::Driver,
-    harness::{
-        bank::{Bank, SECRET},
-        process::Process,
-        programs,
-    },
+    harness::{bank::Bank, process::Process, programs},
     screen::Screen,
+    surroundings::Surroundings,
 };
 
 /// One window at a time, also under a runner that knows no test groups.
@@ -43,6 +39,7 @@ pub(crate) struct Stage {
     pub(crate) display: Display,
     driver: Driver,
     bank: Option<Bank>,
+    surroundings: Surroundings,
     /// Output of every process, and what a failure leaves.
     pub(crate) folder: PathBuf,
     /// The till's data, and what the bundled bank keeps beside it.
@@ -88,13 +85,9 @@ impl Stage {
             Asks::NamedBank => Some(Bank::start(&folder).await?),
             Asks::BundledBank => None,
         };
-        let mut environment = vec![("DISPLAY", OsStr::new(&display.name)), ("KASSA_DATA_DIR", data.as_os_str())];
-        if let Some(bank) = &bank {
-            environment.push(("KASSA_BANK_URL", OsStr::new(&bank.url)));
-            environment.push(("KASSA_BANK_TOKEN", OsStr::new(SECRET)));
-        }
-        let driver = Driver::start(&folder, &environment).await?;
-        Ok(Self { display, driver, bank, folder, data, screen: None, pid: 0 })
+        let surroundings = Surroundings::new(&display, &data, bank.as_ref(), &folder)?;
+        let driver = Driver::start(&folder, &surroundings).await?;
+        Ok(Self { display, driver, bank, surroundings, folder, data, screen: None, pid: 0 })
     }
 
     /// Starts the app, for the first time or again, and waits for its first screen.
@@ -131,8 +124,7 @@ impl Stage {
     /// Starts the app once more on the same folder, beside the one that may be open.
     pub(crate) fn start_beside(&self, name: &str) -> Result<Process> {
         let mut command = Command::new(programs::app()?);
-        command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &self.display.name).env("NO_AT_BRIDGE", "1");
-        command.env("KASSA_DATA_DIR", &self.data).env_remove("KASSA_BANK_URL");
+        self.surroundings.give(&mut command);
         Process::start(name, &mut command, &self.folder)
     }
 

@@ -27,7 +27,7 @@ fn a_second_start_on_one_folder_says_so_and_does_not_disturb_the_first() -> Resu
             Ok(stage.display.shows_window("Kassa did not start")?.then_some(()))
         })
         .await?;
-        ensure!(second.said()?.lines().count() == 1, "one line, not: {}", second.said()?);
+        ensure!(second.said_itself()?.len() == 1, "one line, not: {}", second.said()?);
         drop(second);
 
         let screen = stage.screen()?;
@@ -56,6 +56,33 @@ fn a_file_of_a_newer_kassa_is_refused_and_left_as_it_is() -> Result<()> {
         drop(refused);
         ensure!(fs::read(&file)? == before, "the file was changed");
         Ok(())
+    })
+}
+
+#[test]
+fn a_start_without_its_bank_is_told_in_one_line_and_in_the_log() -> Result<()> {
+    Stage::play("no-bank-file", Asks::BundledBank, async |stage| {
+        stage.close().await?;
+        let file = stage.data.join("bank/bank.db");
+        fs::remove_file(&file)?;
+        fs::create_dir(&file)?;
+
+        let refused = stage.start_beside("refused")?;
+        until("the start shows why", STEP_LIMIT, async || {
+            Ok(stage.display.shows_window("Kassa did not start")?.then_some(()))
+        })
+        .await?;
+        let said = refused.said_itself()?;
+        ensure!(said.len() == 1 && said[0].contains("the bundled bank did not start"), "{}", refused.said()?);
+        ensure!(!refused.said()?.contains("ERROR"), "told twice: {}", refused.said()?);
+        until("the log has it", STEP_LIMIT, async || {
+            let mut log = String::new();
+            for day in fs::read_dir(stage.data.join("logs"))? {
+                log += &fs::read_to_string(day?.path())?;
+            }
+            Ok(log.contains("did not start: the bundled bank did not start").then_some(()))
+        })
+        .await
     })
 }
 
