@@ -1,7 +1,7 @@
 //! What the bank promises to this merchant.
 
 use crate::Currency;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 /// The answer of `GET /v1/policy`.
@@ -21,8 +21,14 @@ pub struct Policy {
     pub max_body_bytes: u64,
     /// How long a repeat waits for a running operation, in milliseconds, before it is told to come again.
     pub wait_ms: u64,
-    /// The currencies that are taken.
+    /// The currencies that are taken, as far as this program knows them: a bank may learn one before a till does.
+    #[serde(deserialize_with = "known_currencies")]
     pub currencies: Vec<Currency>,
+}
+
+fn known_currencies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Currency>, D::Error> {
+    let codes = Vec::<String>::deserialize(deserializer)?;
+    Ok(codes.iter().filter_map(|code| Currency::parse(code).ok()).collect())
 }
 
 impl Policy {
@@ -34,5 +40,22 @@ impl Policy {
     #[must_use]
     pub fn claims_are_permanent(&self) -> bool {
         self.claims == Self::CLAIMS_PERMANENT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_currency_that_only_the_bank_knows_is_left_out() {
+        let policy: Policy = serde_json::from_value(serde_json::json!({
+            "bank_id": "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b", "merchant": "shop_a", "claims": "permanent",
+            "retention_s": 86_400, "key_format": "uuid", "max_body_bytes": 65_536, "wait_ms": 3_000,
+            "currencies": ["ABC", "EUR"],
+        }))
+        .unwrap();
+        assert_eq!(policy.currencies, [Currency::EUR]);
+        assert!(policy.claims_are_permanent());
     }
 }

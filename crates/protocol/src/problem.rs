@@ -100,11 +100,11 @@ impl ProblemType {
         Self::ALL.into_iter().find(|problem| problem.name() == name)
     }
 
-    /// The problem that a document's `type` names: `/problems/NAME`, also behind the bank's address.
+    /// The problem that a document's `type` names: `/problems/NAME`, as the bank writes it. The same name behind some address
+    /// is somebody else's problem, and ends nothing.
     #[must_use]
     pub fn from_uri(uri: &str) -> Option<Self> {
-        let (before, name) = uri.rsplit_once('/')?;
-        before.ends_with("/problems").then(|| Self::from_name(name)).flatten()
+        Self::from_name(uri.strip_prefix("/problems/")?)
     }
 
     const fn row(self) -> (&'static str, u16, &'static str) {
@@ -213,9 +213,17 @@ mod tests {
 
     #[test]
     fn only_our_own_types_are_read() {
-        assert_eq!(ProblemType::from_uri("http://127.0.0.1:8460/problems/key-reused"), Some(ProblemType::KeyReused));
-        for foreign in ["about:blank", "key-reused", "/problems/", "/problems/out-of-credit", "/errors/key-reused", ""]
-        {
+        assert_eq!(ProblemType::from_uri("/problems/key-reused"), Some(ProblemType::KeyReused));
+        for foreign in [
+            "about:blank",
+            "key-reused",
+            "/problems/",
+            "/problems/out-of-credit",
+            "/errors/key-reused",
+            "https://elsewhere.example/problems/operation-cancelled",
+            "//elsewhere.example/problems/operation-cancelled",
+            "",
+        ] {
             assert_eq!(ProblemType::from_uri(foreign), None, "{foreign}");
         }
     }
