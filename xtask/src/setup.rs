@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::step::{installed, output, program, step, succeed};
+use crate::step::{cargo, installed, output, program, step, succeed};
 
 /// How to see that a package is there, whichever way and on whichever system it got there.
 enum Probe {
@@ -40,6 +40,25 @@ const TEST: &[Need] = &[
     Need { probe: Probe::Program("import"), package: "imagemagick", why: "pictures of a window test that failed" },
     Need { probe: Probe::Program("python3"), package: "python3", why: "runs the checks of the bank's contract" },
 ];
+
+/// Parts of the toolchain that its smallest installation leaves out.
+const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// Makes sure of what the checks of the Rust code need beside the compiler.
+///
+/// # Errors
+/// Where a part of the toolchain is missing; says what to type.
+pub(crate) fn for_rust_checks() -> Result<()> {
+    let missing: Vec<&str> = COMPONENTS
+        .iter()
+        .filter(|(command, _)| output(cargo().args([command, "--version"])).is_none())
+        .map(|(_, component)| *component)
+        .collect();
+    if !missing.is_empty() {
+        bail!("this Rust has no {0}: type `rustup component add {1}`", missing.join(" and no "), missing.join(" "));
+    }
+    Ok(())
+}
 
 /// Makes sure of what `cargo xtask run` needs.
 ///

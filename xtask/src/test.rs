@@ -44,6 +44,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let start = Instant::now();
     let wants = |part| options.only.is_none_or(|only| only == part);
     let builds = wants(Part::Rust) || wants(Part::Window) || wants(Part::Conformance);
+    if wants(Part::Rust) {
+        setup::for_rust_checks()?;
+    }
     if builds {
         setup::for_test()?;
     }
