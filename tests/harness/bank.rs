@@ -77,7 +77,16 @@ impl Bank {
 
     /// Sets the faults of the bank, in place of those before.
     pub(crate) async fn faults(&self, rules: Value) -> Result<()> {
-        let answer = self.http.put(format!("{}/lab/faults", self.url)).json(&rules).send().await?;
+        self.set(&self.url, rules).await
+    }
+
+    /// Sets the faults of the gateway, in place of those before.
+    pub(crate) async fn gateway_faults(&self, rules: Value) -> Result<()> {
+        self.set(&self.gateway_url, rules).await
+    }
+
+    async fn set(&self, url: &str, rules: Value) -> Result<()> {
+        let answer = self.http.put(format!("{url}/lab/faults")).json(&rules).send().await?;
         let status = answer.status();
         ensure!(status.is_success(), "the lab says {status} to {rules}: {}", answer.text().await?);
         Ok(())
@@ -93,7 +102,7 @@ impl Bank {
     pub(crate) async fn hits(&self) -> Result<u64> {
         let shown: Value =
             self.http.get(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?.json().await?;
-        let rules = shown.as_array().or_else(|| shown["faults"].as_array()).context("the lab shows no list")?;
+        let rules = shown.as_array().context("the lab shows no list")?;
         Ok(rules.iter().filter_map(|rule| rule["hits"].as_u64()).sum())
     }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use thirtyfour::{By, WebDriver, WebElement};
+use thirtyfour::{By, Key, WebDriver, WebElement};
 
 use crate::harness::until;
 
@@ -119,6 +119,19 @@ impl Screen {
         Ok(states)
     }
 
+    /// Opens the newest operation in the list of payments.
+    pub(crate) async fn open_operation(&self) -> Result<()> {
+        self.operations(1).await?;
+        until("the operation opens", SEEN_LIMIT, async || {
+            let rows = self.operation_rows().await?;
+            let Some(row) = rows.first() else { return Ok(None) };
+            Ok(row.click().await.ok())
+        })
+        .await?;
+        self.see("operation-timeline").await?;
+        Ok(())
+    }
+
     async fn operation_rows(&self) -> Result<Vec<WebElement>> {
         let rows = By::Css("[data-testid^='operation-'][data-state]");
         Ok(tokio::time::timeout(ANSWER_LIMIT, self.session.find_all(rows))
@@ -146,6 +159,12 @@ impl Screen {
     pub(crate) async fn pay_by_card(&self, token: &str) -> Result<()> {
         self.choose_card(token).await?;
         self.click("confirm-pay").await
+    }
+
+    /// Presses a key, for whatever has the focus.
+    pub(crate) async fn press(&self, key: Key) -> Result<()> {
+        let press = self.session.action_chain().key_down(key.clone()).key_up(key);
+        Ok(tokio::time::timeout(ANSWER_LIMIT, press.perform()).await.context("the driver does not answer")??)
     }
 
     /// Runs a script in the page, as a person's many hands would.

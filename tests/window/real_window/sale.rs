@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use thirtyfour::Key;
 
 use super::{CROISSANT, NOTHING, ONCE};
 use crate::{
@@ -53,6 +54,40 @@ fn a_declined_payment_is_not_charged_and_stays_declined() -> Result<()> {
         stage.kill_and_open().await?;
         ensure!(stage.screen()?.operations(2).await? == ["approved", "declined"]);
         ensure!(stage.bank()?.charges().await? == ONCE);
+        Ok(())
+    })
+}
+
+#[test]
+fn cash_is_taken_by_keyboard_alone_and_asks_no_bank() -> Result<()> {
+    Stage::play("cash-by-keyboard", Asks::NamedBank, async |stage| {
+        let screen = stage.screen()?;
+        screen.ring_up(CROISSANT).await?;
+        screen.press(Key::F10).await?;
+        screen.reads("cash-given", "1.85").await?;
+        screen.reads("confirm-pay", "1.85").await?;
+        screen.press(Key::Enter).await?;
+        screen.reads("change", "0.00").await?;
+        screen.see("new-sale").await?;
+        screen.chip("ok").await?;
+        ensure!(stage.bank()?.charges().await? == NOTHING);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_declined_payment_is_paid_in_cash_and_never_charged() -> Result<()> {
+    Stage::play("declined-then-cash", Asks::NamedBank, async |stage| {
+        let screen = stage.screen()?;
+        screen.ring_up(CROISSANT).await?;
+        screen.pay_by_card("tok_insufficient_funds").await?;
+        screen.see("pay-declined").await?;
+        screen.click("pay-cash").await?;
+        screen.click("cash-note-200").await?;
+        screen.click("confirm-pay").await?;
+        screen.reads("change", "0.15").await?;
+        ensure!(screen.operations(1).await? == ["declined"]);
+        ensure!(stage.bank()?.charges().await? == NOTHING);
         Ok(())
     })
 }
