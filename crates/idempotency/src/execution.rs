@@ -28,8 +28,6 @@ enum Claimed {
     Refused(&'static str),
     /// There is no such row.
     Nothing,
-    /// There is a row, or may be one, and more can't be found out now.
-    Unknown,
 }
 
 /// Why the claim's write was rolled back.
@@ -60,6 +58,38 @@ struct Landing<W: Work> {
 }
 
 impl<W: Work> Landing<W> {
+    /// Runs, in a new task, what is ours after the claim.
+    fn fly(
+        self,
+        claim: impl Future<Output = Result<Claimed, Unavailable>> + Send + 'static,
+        context: Option<W::Context>,
+    ) {
+        tokio::spawn(async move {
+            let (engine, flight) = (self.engine.clone(), self.flight.clone());
+            let flown = async {
+                match claim.await {
+                    Err(error) => {
+                        tracing::warn!(%error, "a key could not be claimed");
+                        Phase::NotClaimed(error.why())
+                    }
+                    Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::NotClaimed(Hindrance::Store),
+                    Ok(Claimed::Refused(why)) => Phase::Refused(why),
+                    Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
+                    Ok(Claimed::Ours { record, first }) => {
+                        let record = Arc::new(record);
+                        flight.enter(Phase::Running(record.clone()));
+                        engine.execute(record, context.filter(|_| first), first).await
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                () = engine.inner.kill.cancelled() => drop(self),
+                phase = Box::pin(flown) => self.land(phase),
+            }
+        });
+    }
+
     /// Ends the flight with what those who wait are told.
     fn land(mut self, phase: Phase) {
         self.last = Some(phase);
@@ -89,59 +119,47 @@ impl<W: Work> Engine<W> {
     ) {
         let engine = self.clone();
         let of_task = flight.clone();
-        self.fly(name, flight, async move { engine.claim(of_task, new, begin).await }, Some(context));
-    }
-
-    /// Takes over, in a new task, an operation whose owner is dead.
-    pub(crate) fn lead_adoption(&self, name: Name, flight: Arc<Flight>) {
-        // The claim stands since long; nobody can call it off.
-        flight.take();
-        let engine = self.clone();
-        let of_task = name.clone();
-        let adopted = async move {
-            Ok(engine.adopt(of_task).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "an operation could not be taken over");
-                Claimed::Unknown
-            }))
-        };
-        self.fly(name, flight, adopted, None);
-    }
-
-    fn fly(
-        &self,
-        name: Name,
-        flight: Arc<Flight>,
-        claim: impl Future<Output = Result<Claimed, Unavailable>> + Send + 'static,
-        context: Option<W::Context>,
-    ) {
         let landing = Landing { engine: self.clone(), name, flight, last: None };
-        let kill = self.inner.kill.clone();
-        tokio::spawn(async move {
-            let engine = landing.engine.clone();
-            let flight = landing.flight.clone();
-            let flown = async {
-                match claim.await {
-                    Err(error) => {
-                        tracing::warn!(%error, "a key could not be claimed");
-                        Phase::NotClaimed(error.why())
-                    }
-                    Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::NotClaimed(Hindrance::Store),
-                    Ok(Claimed::Refused(why)) => Phase::Refused(why),
-                    Ok(Claimed::Unknown) => Phase::Unknown,
-                    Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
-                    Ok(Claimed::Ours { record, first }) => {
-                        let record = Arc::new(record);
-                        flight.enter(Phase::Running(record.clone()));
-                        engine.execute(record, context.filter(|_| first), first).await
-                    }
-                }
+        landing.fly(async move { engine.claim(of_task, new, begin).await }, Some(context));
+    }
+
+    /// Takes over operations whose owner is dead, in one write that is tried again until it succeeds, and runs each in a
+    /// new task.
+    pub(crate) async fn adopt_all(&self, names: Vec<(Name, Arc<Flight>)>) {
+        if names.is_empty() {
+            return;
+        }
+        let asked: Arc<[(Name, Owner)]> = names.iter().map(|(name, _)| (name.clone(), self.new_owner())).collect();
+        let landings: Vec<_> = names
+            .into_iter()
+            .map(|(name, flight)| {
+                // The claim stands since long; nobody can call it off.
+                flight.take();
+                Landing { engine: self.clone(), name, flight, last: None }
+            })
+            .collect();
+        let mut pause = Pause::new();
+        let adopted = loop {
+            let asked = asked.clone();
+            let piece = move |tx: &Connection| -> rusqlite::Result<Vec<Claimed>> {
+                asked.iter().map(|((scope, key), owner)| take_over(tx, scope, key, *owner)).collect()
             };
-            tokio::select! {
-                biased;
-                () = kill.cancelled() => drop(landing),
-                phase = Box::pin(flown) => landing.land(phase),
+            match self.inner.store.write(Priority::Background, piece).await {
+                Ok(adopted) => break adopted,
+                // The next process takes them over.
+                Err(WriteError::Closed) => return,
+                Err(error) => {
+                    tracing::warn!(%error, operations = landings.len(), "unfinished operations could not be taken over yet");
+                }
             }
-        });
+            tokio::select! {
+                () = self.inner.kill.cancelled() => return,
+                () = pause.rest() => {}
+            }
+        };
+        for (landing, claimed) in landings.into_iter().zip(adopted) {
+            landing.fly(async { Ok(claimed) }, None);
+        }
     }
 
     async fn claim(&self, flight: Arc<Flight>, new: NewClaim, begin: BeginFn) -> Result<Claimed, Unavailable> {
@@ -198,11 +216,6 @@ impl<W: Work> Engine<W> {
             }
             pause.rest().await;
         }
-    }
-
-    async fn adopt(&self, (scope, key): Name) -> Result<Claimed, Unavailable> {
-        let owner = self.new_owner();
-        Ok(self.inner.store.write(Priority::Background, move |tx| take_over(tx, &scope, &key, owner)).await?)
     }
 
     /// Runs the work until its result is stored, and says what to tell those who wait.

@@ -2,16 +2,16 @@
 
 use crate::{
     engine::{Engine, Unavailable},
-    flight::{Joined, Name},
+    flight::{Flight, Joined, Name},
     record::Record,
     rows,
     work::Work,
 };
-use std::time::Duration;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 use store::Priority;
 use tokio::sync::watch;
 
-/// Rows that are looked at in one read.
+/// Rows that are looked at in one read, and taken over in one write.
 const PAGE: u32 = 256;
 /// Responses that are purged in one commit.
 const PURGE_BATCH: u32 = 250;
@@ -67,20 +67,45 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Takes in hand every operation that is processing and that nobody runs. False where the engine was full
-    /// before the end.
+    /// Takes over every operation that is processing and that nobody runs, page by page: the next one is looked at when
+    /// this one's rows are ours. False where the engine ended before the last.
     async fn sweep(&self) -> Result<bool, Unavailable> {
         let mut after = 0;
         loop {
             let page = self.inner.store.read(move |connection| rows::processing(connection, after, PAGE)).await?;
             let Some(last) = page.last() else { return Ok(true) };
             after = last.id;
-            for record in page {
-                if self.inner.stop.is_cancelled() || !self.take_in_hand((record.scope, record.key)) {
-                    return Ok(false);
+            let mut names: VecDeque<Name> = page.into_iter().map(|record| (record.scope, record.key)).collect();
+            while !names.is_empty() {
+                let mut count = self.inner.flights.count();
+                let taking = async {
+                    self.adopt_all(self.join_all(&mut names)).await;
+                    if !names.is_empty() {
+                        // The engine is full. The sender lives as long as it.
+                        let _ = count.changed().await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = self.inner.stop.cancelled() => return Ok(false),
+                    () = taking => {}
                 }
             }
         }
+    }
+
+    /// Takes names off the list until the engine is full, and gives those that nobody has in hand.
+    fn join_all(&self, names: &mut VecDeque<Name>) -> Vec<(Name, Arc<Flight>)> {
+        let mut ours = Vec::new();
+        while let Some(name) = names.front() {
+            match self.inner.flights.join(name) {
+                Joined::Full => break,
+                Joined::Follows(_) => {}
+                Joined::Leads(flight) => ours.push((name.clone(), flight)),
+            }
+            names.pop_front();
+        }
+        ours
     }
 
     /// Runs an operation unless somebody has it in hand already. False where the engine is full.
@@ -88,7 +113,10 @@ impl<W: Work> Engine<W> {
         match self.inner.flights.join(&name) {
             Joined::Full => return false,
             Joined::Follows(_) => {}
-            Joined::Leads(flight) => self.lead_adoption(name, flight),
+            Joined::Leads(flight) => {
+                let engine = self.clone();
+                tokio::spawn(async move { engine.adopt_all(vec![(name, flight)]).await });
+            }
         }
         true
     }

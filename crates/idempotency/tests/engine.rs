@@ -323,6 +323,73 @@ async fn what_a_dead_process_left_is_finished_with_nobody_asking() -> Result {
     Ok(())
 }
 
+/// Leaves `count` operations behind as a process does that died.
+fn leave_unfinished(path: &Path, count: u32) -> Result {
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+               INSERT INTO operations (scope, key, state, kind, payload, owner, created_ms)
+               SELECT 'a', randomblob(16), 0, 'thing', x'37', 4294967297, 0 FROM n";
+    Connection::open(path)?.execute(sql, [count])?;
+    Ok(())
+}
+
+/// Operations that this process, the second on its store, has taken over.
+fn taken_over(path: &Path) -> Result<u32> {
+    let sql = "SELECT count(*) FROM operations WHERE owner >> 32 = 2";
+    Ok(Connection::open(path)?.query_row(sql, [], |row| row.get(0))?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_much_was_left_is_taken_over_before_it_is_told_so() -> Result {
+    let (place, seen) = (Place::new()?, Seen::shut());
+    drop(place.engine(&seen, config()).await?);
+    place.free().await?;
+    leave_unfinished(&place.path, 3_000)?;
+    let engine = place.engine(&seen, config()).await?;
+    engine.start();
+    let mut progress = engine.progress();
+    let told =
+        tokio::time::timeout(Duration::from_secs(10), progress.wait_for(|progress| progress.taken_over)).await??;
+    assert_eq!((told.found, taken_over(&place.path)?), (3_000, 3_000));
+    drop(told);
+    within(|| seen.runs() == 3_000).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_taken_over_is_tried_again_at_once() -> Result {
+    let (place, seen) = (Place::new()?, Seen::shut());
+    drop(place.engine(&seen, config()).await?);
+    place.free().await?;
+    leave_unfinished(&place.path, 300)?;
+    let engine = place.engine(&seen, config()).await?;
+    let other = Connection::open(&place.path)?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    engine.start();
+    let mut progress = engine.progress();
+    // The store gives up on a locked file after 1 s.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!progress.borrow().taken_over);
+    other.execute_batch("ROLLBACK")?;
+    tokio::time::timeout(Duration::from_secs(5), progress.wait_for(|progress| progress.taken_over)).await??;
+    assert_eq!(taken_over(&place.path)?, 300);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_may_run_at_once_is_taken_over_as_places_come_free() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    drop(place.engine(&seen, config()).await?);
+    place.free().await?;
+    leave_unfinished(&place.path, 40)?;
+    let limits = Limits { running: 3, ..Limits::default() };
+    let engine = place.engine(&seen, Config { limits, ..config() }).await?;
+    engine.start();
+    let mut progress = engine.progress();
+    tokio::time::timeout(Duration::from_secs(10), progress.wait_for(|progress| progress.taken_over)).await??;
+    engine.idle().await;
+    assert_eq!(effects(&place.path)?, 40);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_caught_and_the_work_runs_again() -> Result {
     let (place, seen) = (Place::new()?, Seen::open());
