@@ -24,6 +24,13 @@ pub use problem::{Problem, ProblemType};
 pub use request::{CardToken, DecodeError, DecodeErrorKind, PaymentRequest, RefundRequest};
 pub use result::{Card, Outcome, Payment, Refund};
 
+/// The header by which a request says which bank it is meant for, by the policy's `bank_id`. Another bank refuses it with 403,
+/// before it claims anything.
+pub const BANK_ID: &str = "kassa-bank-id";
+
+/// The header by which a request says which merchant it believes its secret to name. It is refused in the same way.
+pub const MERCHANT: &str = "kassa-merchant";
+
 /// The largest request body that the bank reads, in bytes.
 pub const BODY_BYTES_MAX: usize = 65_536;
 

@@ -150,7 +150,7 @@ impl Bank {
         Ok(Self {
             inner: Arc::new(inner),
             door: Door::new(&config.hosts),
-            gate: Gate::new(Some(ring), config.lab.as_ref(), config.operator.as_ref()),
+            gate: Gate::new(Some(ring), config.lab.as_ref(), config.operator.as_ref()).of_bank(id),
             demo_secret,
             gateway_url,
             own_gateway,

@@ -7,9 +7,10 @@ use crate::{
     },
     lab::LabConfig,
 };
-use axum::http::request::Parts;
-use protocol::ProblemType;
+use axum::http::{HeaderMap, request::Parts};
+use protocol::{BANK_ID, MERCHANT, ProblemType};
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// Whom the secret of a request names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) struct Gate {
     lab: Option<Keyring>,
     /// Needed on all of `/operator`.
     operator: Option<Keyring>,
+    /// Whose gate it is, where a request may name the bank that it is meant for.
+    bank: Option<Uuid>,
 }
 
 impl Gate {
@@ -33,7 +36,17 @@ impl Gate {
             ring.add("", secret);
             ring
         };
-        Self { merchants, lab: lab.and_then(|lab| lab.secret.as_ref()).map(one), operator: operator.map(one) }
+        Self {
+            merchants,
+            lab: lab.and_then(|lab| lab.secret.as_ref()).map(one),
+            operator: operator.map(one),
+            bank: None,
+        }
+    }
+
+    /// The same gate, which refuses requests that are meant for another bank or merchant.
+    pub(crate) fn of_bank(self, bank: Uuid) -> Self {
+        Self { bank: Some(bank), ..self }
     }
 
     /// Lets a request in, and marks it with its merchant.
@@ -55,7 +68,24 @@ impl Gate {
             ));
         };
         if of_merchant {
+            self.check_meant(&parts.headers, &name)?;
             parts.extensions.insert(Merchant(name));
+        }
+        Ok(())
+    }
+}
+
+impl Gate {
+    /// A till that was told one bank and reaches another, at the same address, must not be charged there again.
+    fn check_meant(&self, headers: &HeaderMap, merchant: &str) -> Result<(), Refusal> {
+        let Some(bank) = self.bank else { return Ok(()) };
+        let bank = bank.to_string();
+        for (header, own, what) in [(BANK_ID, bank.as_str(), "bank"), (MERCHANT, merchant, "merchant")] {
+            if headers.get_all(header).iter().any(|meant| meant.as_bytes() != own.as_bytes()) {
+                let detail =
+                    format!("`{header}` names another {what}: ask for the policy, and send nothing of that one here");
+                return Err(Refusal::new(ProblemType::Forbidden, detail));
+            }
         }
         Ok(())
     }
@@ -79,6 +109,28 @@ mod tests {
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         gate.check(&mut parts).map_err(|refusal| refusal.problem.status)?;
         Ok(parts.extensions.get::<Merchant>().cloned())
+    }
+
+    #[test]
+    fn what_is_meant_for_another_bank_or_merchant_is_refused() {
+        let mut ring = Keyring::default();
+        ring.add("shop", &Secret::new("sk_1"));
+        let gate = Gate::new(Some(ring), None, None).of_bank(Uuid::from_u128(7));
+        let check = |headers: &[(&str, &str)]| {
+            let mut request = Request::builder().uri("/v1/payments").header("authorization", "Bearer sk_1");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let (mut parts, ()) = request.body(()).unwrap().into_parts();
+            gate.check(&mut parts).map_err(|refusal| refusal.problem.status)
+        };
+        let (ours, other) = (Uuid::from_u128(7).to_string(), Uuid::from_u128(8).to_string());
+        assert_eq!(check(&[]), Ok(()), "who names no bank means any");
+        assert_eq!(check(&[(BANK_ID, &ours), (MERCHANT, "shop")]), Ok(()));
+        for wrong in [(BANK_ID, other.as_str()), (MERCHANT, "shop_b"), (BANK_ID, "")] {
+            assert_eq!(check(&[wrong]), Err(403), "{wrong:?}");
+        }
+        assert_eq!(check(&[(BANK_ID, &ours), (BANK_ID, &other)]), Err(403), "named twice");
     }
 
     #[test]
