@@ -14,19 +14,28 @@ const QUANTITY_MAX: i64 = 99_999_000;
 /// How many sales put aside are shown at most.
 const HELD_MAX: u32 = 200;
 
+/// The sale in front, as it is shown.
+pub(crate) fn in_front(conn: &Connection) -> Result<Option<Sale>, TillError> {
+    sales::in_front(conn)?.map(|sale| sale::show(conn, &sale)).transpose()
+}
+
 /// The sale in front, made where there is none.
 pub(crate) fn open_sale(tx: &Connection, signature: &Signature) -> Result<SaleRow, TillError> {
     if let Some(sale) = sales::in_front(tx)? {
         return Ok(sale);
     }
-    let id = sales::insert(tx, signature, &settings::read(tx)?, false)?;
+    let id = sales::insert(tx, signature, &settings::read(tx)?, true)?;
     sales::by_id(tx, id)
 }
 
 /// The sale in front, which must be open.
 fn open_for_change(tx: &Connection, signature: &Signature) -> Result<SaleRow, TillError> {
     let sale = open_sale(tx, signature)?;
-    if sale.state == SaleState::Open { Ok(sale) } else { Err(frozen()) }
+    match sale.state {
+        SaleState::Open => Ok(sale),
+        SaleState::Paying => Err(frozen()),
+        SaleState::Completed => Err(TillError::SaleChanged("this sale is completed: begin a new one".to_owned())),
+    }
 }
 
 fn frozen() -> TillError {
@@ -145,16 +154,20 @@ fn too_much() -> TillError {
 /// A sale to begin with: the one in front while it is open, a new one after a completed one.
 pub(crate) fn new_sale(tx: &Connection, signature: &Signature) -> Result<Sale, TillError> {
     let sale = open_sale(tx, signature)?;
-    if sale.state == SaleState::Paying {
-        return Err(TillError::SaleFrozen(
+    match sale.state {
+        SaleState::Open => sale::show(tx, &sale),
+        SaleState::Paying => Err(TillError::SaleFrozen(
             "the sale in front is under payment: hold it before you begin another".to_owned(),
-        ));
+        )),
+        SaleState::Completed => {
+            sales::set_held(tx, signature, sale.id, true)?;
+            sale::show(tx, &open_sale(tx, signature)?)
+        }
     }
-    sale::show(tx, &sale)
 }
 
 /// Puts a sale under payment aside and gives the one to go on with. It completes by itself when the bank answers. One that
-/// was put aside or completed meanwhile stays as it is.
+/// completed meanwhile goes out of the way all the same: the cashier asked for the next customer.
 pub(crate) fn hold_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Result<Sale, TillError> {
     let sale = sales::by_id(tx, id)?;
     match sale.state {
@@ -163,6 +176,7 @@ pub(crate) fn hold_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Res
             sales::set_held(tx, signature, id, true)?;
             audit::append(tx, signature, "sale-held", Some(id), &json!({"sale": sale.number}))?;
         }
+        SaleState::Completed if !sale.held => sales::set_held(tx, signature, id, true)?,
         SaleState::Paying | SaleState::Completed => {}
     }
     sale::show(tx, &open_sale(tx, signature)?)
@@ -174,6 +188,9 @@ pub(crate) fn resume_sale(tx: &Connection, signature: &Signature, id: Uuid) -> R
     if sale.state == SaleState::Completed || !sale.held {
         // It was completed by the bank's answer or taken up meanwhile: there is nothing to swap, and it can be shown.
         return sale::show(tx, &sale);
+    }
+    if !sale.has_cart {
+        return Err(TillError::SaleChanged("this payment had no cart: there is nothing to take up again".to_owned()));
     }
     if let Some(front) = sales::in_front(tx)? {
         let is_unused =

@@ -1,5 +1,6 @@
-//! A payment of an amount with no cart before it: what the command line takes. It is a sale of its own, put aside from the
-//! start, so that it never stands in a cashier's way.
+//! A payment of an amount with no cart before it: what the command line takes. It is a sale of its own that no cashier put
+//! aside: it never stands in front, and whatever becomes of it, it is found among the payments and not among the held sales.
+//! A declined one is over: whoever asked for it asks anew, with another card.
 
 use crate::{
     Operation, SaleState, Settings, TenderKind, TillError, Unit, audit::Signature, catalogue::Offer, lines, pay, sales,
@@ -39,7 +40,7 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
         };
     }
     let settings = Settings { currency: charge.currency, ..settings::read(tx)? };
-    let id = sales::insert(tx, signature, &settings, true)?;
+    let id = sales::insert(tx, signature, &settings, false)?;
     let offer = Offer {
         sku: "AMOUNT".to_owned(),
         name: "Amount".to_owned(),

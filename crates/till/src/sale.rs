@@ -22,7 +22,7 @@ pub struct Sale {
     pub number: Option<i64>,
     /// How far it is.
     pub state: SaleState,
-    /// Whether it was put aside.
+    /// Whether it is out of the way: put aside, or completed and followed by another.
     pub held: bool,
     /// The articles, in the order in which they were rung up.
     pub lines: Vec<SaleLine>,

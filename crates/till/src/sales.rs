@@ -51,6 +51,8 @@ pub(crate) struct SaleRow {
     pub(crate) id: Uuid,
     pub(crate) state: SaleState,
     pub(crate) held: bool,
+    /// Rung up in front of a cashier; else an amount that was charged with no cart before it.
+    pub(crate) has_cart: bool,
     pub(crate) currency: Currency,
     pub(crate) prices_include_tax: bool,
     pub(crate) cash: CashRule,
@@ -63,7 +65,7 @@ pub(crate) struct SaleRow {
 }
 
 const COLUMNS: &str = "id, state, held, currency, prices_include_tax, cash_step, cash_rounding, number,
-    net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at";
+    net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at, has_cart";
 
 fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
     let frozen = match row.get::<_, Option<i64>>(8)? {
@@ -87,6 +89,7 @@ fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
         receipt_number: row.get(14)?,
         created_at: columns::timestamp(row, 15)?,
         completed_at: columns::optional_timestamp(row, 16)?,
+        has_cart: row.get(17)?,
     })
 }
 
@@ -98,39 +101,40 @@ pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<SaleRow, TillError> {
         .ok_or(TillError::NotFound("sale"))
 }
 
-/// The sale in front of the cashier: neither put aside nor completed.
+/// The sale in front of the cashier. A completed one stays there until the cashier goes on, so that a till that is started again
+/// says that the customer has paid.
 pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> {
-    let found = conn
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM sales WHERE held = 0 AND state <> 'completed'"))?
-        .query_row([], sale)
-        .optional()?;
+    let found =
+        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM sales WHERE held = 0"))?.query_row([], sale).optional()?;
     Ok(found)
 }
 
-/// The sales put aside and not completed, oldest first.
+/// The sales that a cashier put aside, not completed, oldest first.
 pub(crate) fn held(conn: &Connection, limit: u32) -> Result<Vec<SaleRow>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM sales WHERE state <> 'completed' AND held = 1 ORDER BY created_at, id LIMIT ?1"
+        "SELECT {COLUMNS} FROM sales INDEXED BY sales_put_aside
+         WHERE held = 1 AND has_cart = 1 AND state <> 'completed' ORDER BY created_at, id LIMIT ?1"
     ))?;
     let rows = statement.query_map([limit], sale)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Makes an open sale with the settings of this moment, which it keeps.
+/// Makes an open sale with the settings of this moment, which it keeps. One with no cart is never in front of a cashier.
 pub(crate) fn insert(
     tx: &Connection,
     signature: &Signature,
     settings: &Settings,
-    held: bool,
+    has_cart: bool,
 ) -> Result<Uuid, TillError> {
     let id = Uuid::now_v7();
     tx.prepare_cached(
-        "INSERT INTO sales (id, state, held, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at)
-         VALUES (?1, 'open', ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
+        "INSERT INTO sales (id, state, held, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at,
+             has_cart)
+         VALUES (?1, 'open', NOT ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?2)",
     )?
     .execute(params![
         id.to_string(),
-        held,
+        has_cart,
         settings.currency.code(),
         settings.prices_include_tax,
         settings.cash.step(),

@@ -2,6 +2,7 @@
 
 mod cart;
 mod chance;
+mod charge;
 mod frozen;
 mod pay;
 mod queue;

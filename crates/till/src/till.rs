@@ -72,7 +72,10 @@ impl Till {
         let signature = till.signature();
         // Only where there is something to write: on a full disk the till still shows what is open.
         if !till.inner.store.read_blocking(settings::exist).map_err(not_read)? {
-            till.inner.store.write_blocking(Priority::Click, move |tx| first_start(tx, &signature)).map_err(not_written)?;
+            till.inner
+                .store
+                .write_blocking(Priority::Click, move |tx| first_start(tx, &signature))
+                .map_err(not_written)?;
         }
         Ok(till)
     }
@@ -283,7 +286,8 @@ impl Till {
         Ok(sale)
     }
 
-    /// The sales put aside and not completed, oldest first, at most 200.
+    /// The sales that a cashier put aside, not completed, oldest first, at most 200. A [`Till::charge`] is none of them: there
+    /// is no cart to go on with.
     ///
     /// # Errors
     /// [`TillError::Storage`] where the file can't be read.
@@ -294,7 +298,7 @@ impl Till {
     /// Takes up a sale that was put aside. The one in front goes aside for it, or goes altogether where it is empty.
     ///
     /// # Errors
-    /// [`TillError::NotFound`].
+    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where it is a [`Till::charge`].
     pub async fn resume_sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
         self.change_sale(move |tx, signature| cart::resume_sale(tx, signature, sale_id)).await
     }
@@ -371,8 +375,8 @@ impl Till {
         Ok(taken)
     }
 
-    /// Charges an amount with no cart before it, as a sale of its own that is put aside. The same intent again gives the
-    /// same operation back.
+    /// Charges an amount with no cart before it, as a sale of its own that no cashier ever has in front. The same intent again
+    /// gives the same operation back.
     ///
     /// # Errors
     /// [`TillError::IntentReused`] where the intent came with another amount, currency or card; else as [`Till::pay_card`].

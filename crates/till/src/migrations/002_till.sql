@@ -91,6 +91,7 @@ CREATE TABLE sales (
     id                 TEXT PRIMARY KEY CHECK (length(id) = 36),
     state              TEXT NOT NULL CHECK (state IN ('open', 'paying', 'completed')),
     held               INTEGER NOT NULL CHECK (held IN (0, 1)),
+    has_cart           INTEGER NOT NULL CHECK (has_cart IN (0, 1)),    -- 0: an amount charged with no cart before it, which no cashier ever has in front
     currency           TEXT NOT NULL CHECK (length(currency) = 3),
     prices_include_tax INTEGER NOT NULL CHECK (prices_include_tax IN (0, 1)),
     cash_step          INTEGER NOT NULL CHECK (cash_step >= 1),
@@ -114,9 +115,10 @@ CREATE TABLE sales (
         AND (receipt_number IS NULL) = (rounding IS NULL) AND (receipt_number IS NULL) = (completed_at IS NULL))
 ) STRICT;
 
--- The one sale in front of the cashier: neither put aside nor done.
-CREATE UNIQUE INDEX sales_one_in_front ON sales ((1)) WHERE held = 0 AND state <> 'completed';
-CREATE INDEX sales_unfinished ON sales (state, created_at) WHERE state <> 'completed';
+-- The one sale in front of the cashier. A completed one stays in front until the cashier has seen it and gone on.
+CREATE UNIQUE INDEX sales_one_in_front ON sales ((1)) WHERE held = 0;
+-- What a cashier put aside. Stays small however many payments without a cart are open or declined.
+CREATE INDEX sales_put_aside ON sales (created_at, id) WHERE held = 1 AND has_cart = 1 AND state <> 'completed';
 
 CREATE TABLE lines (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,                   -- never used again: a late click finds its own line or none
@@ -196,7 +198,7 @@ WHEN NEW.state <> 'open' OR NEW.number IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a sale begins open'); END;
 
 CREATE TRIGGER sales_keep_what_they_are BEFORE UPDATE ON sales
-WHEN NEW.id IS NOT OLD.id OR NEW.created_at IS NOT OLD.created_at
+WHEN NEW.id IS NOT OLD.id OR NEW.created_at IS NOT OLD.created_at OR NEW.has_cart IS NOT OLD.has_cart
     OR NEW.currency IS NOT OLD.currency OR NEW.prices_include_tax IS NOT OLD.prices_include_tax
     OR NEW.cash_step IS NOT OLD.cash_step OR NEW.cash_rounding IS NOT OLD.cash_rounding
     OR (OLD.number IS NOT NULL AND NEW.number IS NOT OLD.number)

@@ -1,7 +1,7 @@
 //! The sale in front: saved at each change, figures from the engine.
 
 use super::{Checked, Scene};
-use crate::{SaleState, Till, TillError};
+use crate::{SaleState, State, Till, TillError};
 use uuid::Uuid;
 
 #[tokio::test]
@@ -116,11 +116,45 @@ async fn there_is_one_sale_in_front() -> Checked {
     assert_eq!(scene.till.new_sale().await?.id, first.id);
     assert_eq!((first.state, first.total, first.receipt_number), (SaleState::Open, 0, None));
     let second = scene.file()?.execute(
-        "INSERT INTO sales (id, state, held, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at)
-         SELECT ?1, 'open', 0, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at FROM sales",
+        "INSERT INTO sales (id, state, held, has_cart, currency, prices_include_tax, cash_step, cash_rounding, created_at,
+             updated_at)
+         SELECT ?1, 'open', 0, 1, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at FROM sales",
         [Uuid::now_v7().to_string()],
     );
-    assert!(second.is_err());
+    let refused = second.expect_err("a second sale in front").to_string();
+    assert!(refused.contains("sales_one_in_front"), "{refused}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_completed_sale_stays_in_front_until_the_cashier_goes_on() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let operation = scene.by_card(&sale, 590).await?;
+    scene.settle(&operation, State::Approved).await?;
+    let Scene { till, dir } = scene;
+    drop(till);
+    // Started again: the customer has paid, and the first thing to see is that.
+    let scene = Scene { till: Till::open(&dir.path().join("data"))?, dir };
+    let front = scene.till.open_sale().await?;
+    assert_eq!((front.id, front.state, front.receipt_number), (sale.id, SaleState::Completed, Some(1)));
+    assert!(matches!(scene.till.add_article("CAF-101", None).await, Err(TillError::SaleChanged(_))));
+    let next = scene.till.new_sale().await?;
+    assert_eq!((next.state, next.lines.len()), (SaleState::Open, 0));
+    assert_eq!(scene.till.open_sale().await?.id, next.id);
+    assert!(scene.till.held_sales().await?.is_empty(), "what is completed is not put aside");
+    Ok(())
+}
+
+#[tokio::test]
+async fn looking_at_the_sale_in_front_writes_and_tells_nothing() -> Checked {
+    let scene = Scene::new()?;
+    scene.till.open_sale().await?;
+    let mut told = scene.till.subscribe();
+    let commits = scene.till.inner.store.commits();
+    scene.till.open_sale().await?;
+    assert_eq!(scene.till.inner.store.commits(), commits);
+    assert!(told.try_recv().is_err(), "a listener that looks again at each word would never stop");
     Ok(())
 }
 

@@ -113,7 +113,7 @@ async fn a_sale_is_frozen_whole_or_not_at_all() -> Checked {
     let sale = scene.sale().await?;
     let file = scene.file()?;
     let born_paying = "INSERT INTO sales
-        SELECT '00000000-0000-4000-8000-000000000000', 'paying', 1, currency, prices_include_tax, cash_step, cash_rounding, 1,
+        SELECT '00000000-0000-4000-8000-000000000000', 'paying', 1, 1, currency, prices_include_tax, cash_step, cash_rounding, 1,
             1, 0, 0, 0, 1, NULL, NULL, created_at, updated_at, NULL FROM sales";
     refuses(&file, born_paying, "a sale begins open");
     let freeze = |net: i64, tax: i64, discount: i64| {
