@@ -117,7 +117,7 @@ pub(crate) fn settle(
         // The bank never saw it, and will never forget one that it saw: the same key is safe.
         Reading::UnknownKey if permanent => Change { ask: Ask::Resend, ..same() },
         Reading::UnknownKey => {
-            let reason = "the bank doesn't know this payment any more, and may have forgotten it".to_owned();
+            let reason = "forgotten: the bank doesn't know this payment any more".to_owned();
             attention(row, settings, reason, now)
         }
         // The pause is the queue's; the operation did nothing wrong.
@@ -162,7 +162,7 @@ fn in_progress(
 pub(crate) fn panicked(row: &Row, ask: Ask, settings: &Settings, now: Timestamp, random: &mut Random) -> Change {
     let panics = row.panics.saturating_add(1);
     let change = if panics >= settings.panics_max {
-        attention(row, settings, "it was set aside after repeated faults of this program".to_owned(), now)
+        attention(row, settings, "fault: it was set aside after repeated faults of this program".to_owned(), now)
     } else {
         let failures = row.failures.saturating_add(1);
         let due_at = Some(after(now, settings.backoff.delay(failures, random)));

@@ -460,6 +460,7 @@ fn an_expired_response_is_looked_up_and_never_guessed() {
     assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Ask::Resend));
     let (_, _, change) = look(Reading::UnknownKey, "24h");
     assert_eq!(change.state, State::NeedsAttention, "a bank that forgets may charge twice");
+    assert_eq!(change.reason.as_deref(), Some("forgotten: the bank doesn't know this payment any more"));
     let (_, _, change) = look(Reading::InProgress(None), "permanent");
     assert_eq!((change.state, change.ask), (State::Unknown, Ask::LookUp));
 }
@@ -500,6 +501,7 @@ fn three_panics_set_an_operation_aside() {
     assert_eq!((change.state, change.panics), (State::Unknown, 2));
     let change = panics(2, Event::Panicked(key()));
     assert_eq!((change.state, change.panics), (State::NeedsAttention, 3));
+    assert!(change.reason.is_some_and(|reason| reason.starts_with("fault: ")));
     let change = panics(2, Event::Stop);
     assert_eq!((change.state, change.panics), (State::Unknown, 2), "the end of the program is no fault of it");
 }
