@@ -304,7 +304,7 @@ impl Queue {
                 self.look_at = Some(wait_until);
                 break;
             }
-            let ask = next_ask(&row, promise.retention, now);
+            let ask = next_ask(&row, &promise, &self.settings, now);
             let flight = InFlight { row: row.clone(), ask, begun: false, stage: Stage::Beginning };
             self.in_flight.insert(row.key, flight);
             effects.push(Effect::Begin { row, ask, bank: promise.identity.clone() });
@@ -492,8 +492,12 @@ fn longest_hold(settings: &Settings, now: Timestamp) -> Timestamp {
 }
 
 /// What is asked for a row: one that was perhaps sent so long ago that the bank dropped its response is looked up first.
-fn next_ask(row: &Row, retention: SignedDuration, now: Timestamp) -> Ask {
-    let is_old = row.first_sent_at.is_some_and(|at| now.duration_since(at) > retention);
+/// One that was sent in the future was sent by a clock that was wrong, and may be of any age.
+fn next_ask(row: &Row, promise: &Promise, settings: &Settings, now: Timestamp) -> Ask {
+    let is_old = row.first_sent_at.is_some_and(|at| {
+        let age = now.duration_since(at);
+        age > promise.retention || age < -settings.drift_max
+    });
     match (row.state, row.ask) {
         (State::NeedsAttention, _) => Ask::LookUp,
         (State::Saved, _) | (_, Ask::Resend) => Ask::Send,

@@ -353,6 +353,15 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
              WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND not_before IS NOT NULL",
         )?
         .execute([by_ms])?;
+        // Set back, the clock must not make what was sent look as if it were yet to come. Set forward it may just have slept, and
+        // what is older than the bank remembers must not look young.
+        if by_ms < 0 {
+            tx.prepare_cached(
+                "UPDATE operations INDEXED BY operations_open SET first_sent_at = first_sent_at + ?1 \
+                 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND first_sent_at IS NOT NULL",
+            )?
+            .execute([by_ms])?;
+        }
     }
     match make_due.which {
         Which::All => tx

@@ -117,7 +117,8 @@ pub enum Which {
 pub struct MakeDue {
     /// Which rows.
     pub which: Which,
-    /// How far to move every row's `not_before`: what is left of it is left, whatever the clock says.
+    /// How far to move every row's `not_before`: what is left of it is left, whatever the clock says. Back, also the time of
+    /// its first sending.
     pub shift: SignedDuration,
 }
 
