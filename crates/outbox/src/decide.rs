@@ -500,7 +500,15 @@ fn next_ask(row: &Row, promise: &Promise, settings: &Settings, now: Timestamp) -
     });
     match (row.state, row.ask) {
         (State::NeedsAttention, _) => Ask::LookUp,
-        (State::Saved, _) | (_, Ask::Resend) => Ask::Send,
+        (State::Saved, _) => Ask::Send,
+        // The bank was looked up just now, and forgets nothing: else an unknown key may be one that it charged.
+        (_, Ask::Resend) => {
+            if promise.permanent {
+                Ask::Send
+            } else {
+                Ask::LookUp
+            }
+        }
         (_, Ask::Send) if is_old => Ask::LookUp,
         (_, ask) => ask,
     }

@@ -102,6 +102,12 @@ pub(crate) fn start(
         )?
         .query_map([], |row| stored(row, "key"))?
         .collect::<rusqlite::Result<_>>()?;
+    // A look by a dead owner may be of any age.
+    tx.prepare_cached(
+        "UPDATE operations INDEXED BY operations_open SET ask = 'look_up' \
+         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND ask = 'resend'",
+    )?
+    .execute([])?;
     // In flight when its owner died, whatever it had been before, and perhaps sent.
     tx.prepare_cached(
         "UPDATE operations INDEXED BY operations_open \
@@ -215,6 +221,7 @@ pub(crate) fn begin(
     let changed = tx
         .prepare_cached(
             "UPDATE operations SET state = CASE WHEN :sends THEN 'sending' ELSE state END, attempts = attempts + :sends, \
+                 ask = CASE WHEN :sends THEN 'send' ELSE ask END, \
                  epoch = :epoch, due_at = NULL, not_before = NULL, updated_at = :now, \
                  first_sent_at = CASE WHEN :sends THEN coalesce(first_sent_at, :now) ELSE first_sent_at END, \
                  bank_id = coalesce(bank_id, :bank), merchant = coalesce(merchant, :merchant) \

@@ -472,7 +472,10 @@ fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
     assert_eq!(asked(row(State::Unknown, Ask::Send), 23), Ask::Send);
     assert_eq!(asked(row(State::Unknown, Ask::Send), 25), Ask::LookUp);
     assert_eq!(asked(row(State::Unknown, Ask::Send), -1), Ask::LookUp, "sent in the future, by a wrong clock");
-    assert_eq!(asked(row(State::Unknown, Ask::Resend), 25), Ask::Send, "it was looked up");
+    assert_eq!(asked(row(State::Unknown, Ask::Resend), 25), Ask::Send, "it was looked up just now");
+    let later = NOW + SignedDuration::from_hours(25);
+    let forgetful = becomes(row(State::Unknown, Ask::Resend), trouble(), "24h", later).1;
+    assert_eq!(forgetful, Ask::LookUp, "the bank forgets by now, whatever it promised before");
     assert_eq!(asked(row(State::Saved, Ask::Send), 25), Ask::Send, "it was never sent");
 }
 
