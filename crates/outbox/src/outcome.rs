@@ -110,6 +110,8 @@ pub(crate) fn settle(
         Reading::BankAttention(detail) => attention(row, settings, format!("bank: {detail}"), now),
         Reading::Refused { problem, detail } => attention(row, settings, format!("{problem}: {detail}"), now),
         Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
+        // It said before that it doesn't know the key: a bank that contradicts itself is asked patiently.
+        Reading::Expired if row.ask == Ask::Resend => Change { ask: Ask::LookUp, ..failed() },
         Reading::Expired => Change { ask: Ask::LookUp, ..same() },
         Reading::UnknownKey if row.state == State::NeedsAttention => {
             Change { due_at: Some(after(now, settings.attention_every)), ..same() }

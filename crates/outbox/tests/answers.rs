@@ -466,6 +466,22 @@ fn an_expired_response_is_looked_up_and_never_guessed() {
 }
 
 #[test]
+fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
+    let mut row = row(State::Unknown, Ask::Send);
+    let mut failures = Vec::new();
+    for _ in 0..6 {
+        let (_, ask, change) = becomes(row.clone(), Reading::Expired, "permanent", NOW);
+        assert_eq!((ask, change.ask), (Ask::Send, Ask::LookUp));
+        failures.push(change.failures);
+        let looked = Row { ask: change.ask, failures: change.failures, ..row.clone() };
+        let (_, ask, change) = becomes(looked, Reading::UnknownKey, "permanent", NOW);
+        assert_eq!((ask, change.ask, change.due_at), (Ask::LookUp, Ask::Resend, Some(NOW)));
+        row = Row { ask: change.ask, failures: change.failures, ..row };
+    }
+    assert_eq!(failures, [0, 1, 2, 3, 4, 5], "at once the first time, and then with the back-off of a failure");
+}
+
+#[test]
 fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
     let trouble = || Reading::Trouble("internal");
     let asked = |row: Row, hours| becomes(row, trouble(), "permanent", NOW + SignedDuration::from_hours(hours)).1;
