@@ -377,7 +377,7 @@ impl Queue {
 
     fn panicked(&mut self, key: Key, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
         let Some(flight) = self.in_flight.get_mut(&key) else { return };
-        let change = outcome::panicked(&flight.row, flight.ask, &self.settings, now, random);
+        let change = outcome::panicked(&flight.row, flight.ask, flight.begun, &self.settings, now, random);
         // A panic while the panic is being saved must not lose count.
         flight.row.panics = change.panics;
         effects.push(flight.save(change));

@@ -160,8 +160,15 @@ fn in_progress(
     Change { due_at: Some(until), not_before, ..unchanged(row, asks_next, state, now) }
 }
 
-/// What a panic in the handling of an operation makes of it: nobody knows whether it was sent.
-pub(crate) fn panicked(row: &Row, ask: Ask, settings: &Settings, now: Timestamp, random: &mut Random) -> Change {
+/// What a panic in the handling of an operation makes of it: once it was begun, nobody knows whether it was sent.
+pub(crate) fn panicked(
+    row: &Row,
+    ask: Ask,
+    begun: bool,
+    settings: &Settings,
+    now: Timestamp,
+    random: &mut Random,
+) -> Change {
     let panics = row.panics.saturating_add(1);
     let change = if panics >= settings.panics_max {
         attention(row, settings, "fault: it was set aside after repeated faults of this program".to_owned(), now)
@@ -169,7 +176,7 @@ pub(crate) fn panicked(row: &Row, ask: Ask, settings: &Settings, now: Timestamp,
         let failures = row.failures.saturating_add(1);
         let due_at = Some(after(now, settings.backoff.delay(failures, random)));
         let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
-        Change { failures, due_at, ..unchanged(row, asks_next, still_open(row, ask, true), now) }
+        Change { failures, due_at, ..unchanged(row, asks_next, still_open(row, ask, begun), now) }
     };
     Change { panics, event: "panicked", last_answer: Some("fault"), ..change }
 }

@@ -522,6 +522,17 @@ fn three_panics_set_an_operation_aside() {
     let change = panics(2, Event::Panicked(key()));
     assert_eq!((change.state, change.panics), (State::NeedsAttention, 3));
     assert!(change.reason.is_some_and(|reason| reason.starts_with("fault: ")));
+    let mut queue = Queue::at_start(Settings::default(), None, NOW);
+    let found = Event::Found { rows: vec![row(State::Saved, Ask::Send)], next_due_at: None };
+    let mut effects = Vec::new();
+    for event in [Event::Tick, Event::Policy(Ok(policy("permanent"))), found, Event::Panicked(key())] {
+        (queue, effects) = decide(queue, event, NOW, 1);
+    }
+    let saved = effects.iter().find_map(|effect| match effect {
+        Effect::Save { change, expected, .. } => Some((*expected, change.state, change.panics)),
+        _ => None,
+    });
+    assert_eq!(saved, Some((State::Saved, State::Saved, 1)), "what was not begun was not sent");
     let change = panics(2, Event::Stop);
     assert_eq!((change.state, change.panics), (State::Unknown, 2), "the end of the program is no fault of it");
 }
