@@ -377,7 +377,12 @@ impl Queue {
 
     fn panicked(&mut self, key: Key, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
         let Some(flight) = self.in_flight.get_mut(&key) else { return };
-        let change = outcome::panicked(&flight.row, flight.ask, flight.begun, &self.settings, now, random);
+        let mut change = outcome::panicked(&flight.row, flight.ask, flight.begun, &self.settings, now, random);
+        if let Stage::Saving { change: unsaved, .. } = &flight.stage {
+            // What the bank said would be lost with the change that can't be saved.
+            change.reading = unsaved.reading;
+            change.detail.clone_from(&unsaved.detail);
+        }
         // A panic while the panic is being saved must not lose count.
         flight.row.panics = change.panics;
         effects.push(flight.save(change));
