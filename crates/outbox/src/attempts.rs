@@ -18,7 +18,8 @@ pub struct Attempt {
     pub attempt: u32,
     /// When.
     pub at: Timestamp,
-    /// What happened: `saved`, `sent`, `asked`, `answer`, `no-answer`, `resumed`, `stopped`, `put-back`, `panicked`, `late-answer`.
+    /// What happened: `saved`, `sent`, `asked`, `answer`, `no-answer`, `resumed`, `stopped`, `put-back`, `panicked`, `late-answer`,
+    /// `not-kept`.
     pub event: String,
     /// What was sent: method and path.
     pub sent: Option<String>,

@@ -36,8 +36,9 @@ pub use events::Event;
 pub use operations::{
     EnqueueError, Enqueued, Filter, NewOperation, Operation, Request, by_intent, by_key, enqueue, list, replacement_of,
 };
-pub use outbox::{Ended, OnChange, Outbox, StartError};
+pub use outbox::{Ended, OnChange, OnLateAnswer, Outbox, StartError};
 pub use outcome::Change;
+pub use rows::LateAnswer;
 pub use settings::Settings;
 pub use state::{Ask, State};
 pub use summary::{Summary, summary};

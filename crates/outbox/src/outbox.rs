@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, SystemClock};
 use crate::events::Event;
 use crate::operations::Operation;
+use crate::rows::LateAnswer;
 use crate::settings::Settings;
 use crate::settler::{self, Stop};
 use crate::step::Wake;
@@ -25,11 +26,16 @@ const EVENTS_MAX: usize = 1_024;
 /// What the caller does with each change of an operation, in the same commit as the change.
 pub type OnChange = Arc<dyn Fn(&Connection, &Operation) -> rusqlite::Result<()> + Send + Sync>;
 
+/// What the caller does with a result that came after another one was final, in the commit that logs it. The operation is what
+/// it was; a refusal of the hook changes nothing.
+pub type OnLateAnswer = Arc<dyn Fn(&Connection, &Operation, &LateAnswer) -> rusqlite::Result<()> + Send + Sync>;
+
 /// The queue over one file. Clones are the same queue.
 #[derive(Clone)]
 pub struct Outbox {
     pub(crate) store: Store,
     pub(crate) on_change: Option<OnChange>,
+    pub(crate) on_late_answer: Option<OnLateAnswer>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Fn() -> u64 + Send + Sync>,
     pub(crate) settings: Settings,
@@ -102,6 +108,7 @@ impl Outbox {
         Outbox {
             store,
             on_change: None,
+            on_late_answer: None,
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(rand::random),
             settings: Settings::default(),
@@ -115,6 +122,13 @@ impl Outbox {
     #[must_use]
     pub fn on_change(self, hook: OnChange) -> Outbox {
         Outbox { on_change: Some(hook), ..self }
+    }
+
+    /// Has `hook` run where the bank says another end of an operation than the one it said before: an alarm for the caller's
+    /// audit, never a change.
+    #[must_use]
+    pub fn on_late_answer(self, hook: OnLateAnswer) -> Outbox {
+        Outbox { on_late_answer: Some(hook), ..self }
     }
 
     /// Other figures than the till's.

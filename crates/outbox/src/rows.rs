@@ -285,7 +285,22 @@ pub(crate) enum Saved {
     Done(Box<Operation>),
     /// The operation is final already, with another result. Nothing was changed; the log has it.
     Late(Box<Operation>),
+    /// The row is open and not as it was left, so nothing of the change was kept but its line in the log. The operation is
+    /// due at once: the bank says it again.
+    NotKept(Box<Operation>),
 }
+
+/// A result that came after another one was final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateAnswer {
+    /// How it would have ended.
+    pub state: State,
+    /// The bank's object, where it gave one.
+    pub result: Option<String>,
+}
+
+/// What the caller does with a late answer, in the commit of its line in the log.
+pub(crate) type LateHook<'a> = &'a dyn Fn(&Connection, &Operation, &LateAnswer) -> rusqlite::Result<()>;
 
 /// Makes the outcome of a call durable, with its line in the log.
 #[expect(clippy::too_many_arguments, reason = "each is one part of what the row must be and becomes")]
@@ -299,6 +314,7 @@ pub(crate) fn save(
     epoch: i64,
     now: Timestamp,
     hook: Hook<'_>,
+    late_hook: LateHook<'_>,
 ) -> Result<Saved, RowError> {
     check_epoch(tx, epoch)?;
     let changed = tx
@@ -335,12 +351,25 @@ pub(crate) fn save(
         ..Entry::new(key, operation.attempts, now, change.event)
     };
     if changed == 0 {
-        if change.state.is_final() && operation.state.is_final() && operation.state != change.state {
-            entry.event = "late-answer";
-            attempts::append(tx, &entry)?;
-            return Ok(Saved::Late(Box::new(operation)));
+        if has_become(tx, key, change)? {
+            return Ok(Saved::Done(Box::new(operation)));
         }
-        return Ok(Saved::Done(Box::new(operation)));
+        if !operation.state.is_final() {
+            entry.event = "not-kept";
+            attempts::append(tx, &entry)?;
+            tx.prepare_cached("UPDATE operations SET due_at = ?1 WHERE key = ?2")?
+                .execute(params![ms(now), key.as_bytes()])?;
+            return Ok(Saved::NotKept(Box::new(by_key(tx, key)?.unwrap_or(operation))));
+        }
+        // What came after the end and brought no other end says nothing.
+        if !change.state.is_final() {
+            return Ok(Saved::Done(Box::new(operation)));
+        }
+        entry.event = "late-answer";
+        attempts::append(tx, &entry)?;
+        let late = LateAnswer { state: change.state, result: change.result.clone() };
+        leniently(tx, &operation, &|tx, operation| late_hook(tx, operation, &late))?;
+        return Ok(Saved::Late(Box::new(operation)));
     }
     attempts::append(tx, &entry)?;
     if change.contact {
@@ -348,6 +377,29 @@ pub(crate) fn save(
     }
     hook(tx, &operation)?;
     Ok(Saved::Done(Box::new(operation)))
+}
+
+/// Whether the row is what the change makes of it: an earlier try took, though nobody was told. Its due time may have been
+/// brought forward since.
+fn has_become(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<bool> {
+    tx.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM operations WHERE key = :key AND state = :state AND result IS :result \
+             AND (:final OR (ask = :ask AND failures = :failures AND panics = :panics AND last_answer IS :last \
+                  AND due_at IS NOT NULL)))",
+    )?
+    .query_row(
+        named_params! {
+            ":key": key.as_bytes(),
+            ":state": change.state.as_str(),
+            ":result": change.result,
+            ":final": change.state.is_final(),
+            ":ask": change.ask.as_str(),
+            ":failures": change.failures,
+            ":panics": change.panics,
+            ":last": change.last_answer,
+        },
+        |row| row.get(0),
+    )
 }
 
 /// Makes rows due at once, and moves `not_before` along with a clock that jumped.

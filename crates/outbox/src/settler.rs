@@ -25,7 +25,7 @@ use crate::events::Event as Told;
 use crate::operations::Operation;
 use crate::outbox::{Ended, OnChange, Outbox};
 use crate::outcome::Change;
-use crate::rows::{self, Prepared, RowError, Saved};
+use crate::rows::{self, LateAnswer, Prepared, RowError, Saved};
 use crate::state::{Ask, State};
 use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row};
 use crate::summary::summary;
@@ -399,6 +399,7 @@ impl Driver<'_> {
     fn save(&mut self, key: Key, expected: State, begun: bool, change: Change) {
         let status = self.flights.get(&key).and_then(|flight| flight.status);
         let (epoch, now, hook) = (self.epoch, self.outbox.clock.now(), self.outbox.on_change.clone());
+        let late = self.outbox.on_late_answer.clone();
         // A fault of the hook must not keep a fault of the hook from being saved.
         let lenient = change.event == "panicked";
         let write = self.write(move |tx| {
@@ -406,7 +407,10 @@ impl Driver<'_> {
             let hook = |tx: &Connection, operation: &Operation| {
                 if lenient { rows::leniently(tx, operation, &hook) } else { hook(tx, operation) }
             };
-            rows::save(tx, &key, expected, begun, &change, status, epoch, now, &hook)
+            let late = |tx: &Connection, operation: &Operation, answer: &LateAnswer| {
+                late.as_ref().map_or(Ok(()), |late| late(tx, operation, answer))
+            };
+            rows::save(tx, &key, expected, begun, &change, status, epoch, now, &hook, &late)
         });
         let events = self.outbox.events.clone();
         let task = async move {
@@ -418,6 +422,12 @@ impl Driver<'_> {
                 Ok(Saved::Late(operation)) => {
                     let (code, state) = (operation.short_code, operation.state);
                     tracing::error!(operation = %code, %state, "the bank answered otherwise after the end");
+                    Report::Event(Event::Saved(key))
+                }
+                Ok(Saved::NotKept(operation)) => {
+                    let (code, state) = (operation.short_code, operation.state);
+                    tracing::error!(operation = %code, %state, "an outcome came for a row that was not as it was left");
+                    let _ = events.send(Told::OperationChanged(operation));
                     Report::Event(Event::Saved(key))
                 }
                 Err(failure) => failure.report(&key, "an outcome could not be saved yet", |failure| {
