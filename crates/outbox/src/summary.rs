@@ -31,7 +31,7 @@ pub struct Summary {
     pub bank_problem: Option<String>,
     /// When a valid answer last came.
     pub last_contact_at: Option<Timestamp>,
-    /// When the bank is asked next, where anything is unsettled and nothing is being asked.
+    /// When the bank is asked next for an unsettled operation; none while it is being asked for all that it may be asked for.
     pub next_attempt_at: Option<Timestamp>,
 }
 
@@ -85,12 +85,17 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
     Ok(summary)
 }
 
-/// The earliest due time, but not before the bank's `Retry-After`, nor before the next probe while the bank is away.
+/// The earliest due time of those that may be asked for (not of another bank, not behind an older one of its lane), but not before the bank's `Retry-After`, nor before the next probe while the bank is away.
 fn next_attempt_at(conn: &Connection, now: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
     let due = conn
         .prepare_cached(
-            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations INDEXED BY operations_open \
-             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' AND due_at IS NOT NULL",
+            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations AS o INDEXED BY operations_open \
+             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' \
+               AND due_at IS NOT NULL AND body IS NOT NULL \
+               AND (bank_id IS NULL OR (bank_id, merchant) IS (SELECT bank_id, merchant FROM outbox)) \
+               AND NOT EXISTS ( \
+                   SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
+                      AND older.state IN ('saved', 'sending', 'unknown'))",
         )?
         .query_row([], |row| row.get::<_, Option<Ms>>(0))
         .optional()?

@@ -229,3 +229,25 @@ fn the_summary_adds_up_what_is_unsettled() {
     assert_eq!(summary.next_attempt_at, Some(now()));
     assert_eq!((summary.bank_reachable, summary.paused), (None, None));
 }
+
+#[test]
+fn the_next_attempt_is_of_one_that_may_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let of_lane = |lane: &str| NewOperation { lane: lane.to_owned(), ..new(2490, "tok_visa").unwrap() };
+    let change = |sql: &'static str| {
+        store.write_blocking(Priority::Click, move |tx| tx.execute(sql, [])).unwrap();
+    };
+    let next = || store.read_blocking(|c: &Connection| outbox::summary(c, now())).unwrap().next_attempt_at;
+    save(&store, &of_lane("sale-1")).unwrap();
+    change("UPDATE operations SET state = 'sending', due_at = NULL");
+    save(&store, &of_lane("sale-1")).unwrap();
+    assert_eq!(next(), None, "it waits for the older one of its lane");
+    save(&store, &of_lane("sale-2")).unwrap();
+    assert_eq!(next(), Some(now()));
+    change("UPDATE outbox SET bank_id = zeroblob(16), merchant = 'demo'");
+    change("UPDATE operations SET bank_id = zeroblob(16), merchant = 'other' WHERE lane = 'sale-2'");
+    assert_eq!(next(), None, "it waits for another merchant");
+    change("UPDATE outbox SET merchant = 'other'");
+    assert_eq!(next(), Some(now()));
+}
