@@ -441,9 +441,6 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     Ok(())
 }
 
-/// The reason on the rows of another bank.
-const OTHER_BANK: &str = "other-bank";
-
 /// Keeps what is known of the bank.
 pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(), RowError> {
     check_epoch(tx, epoch)?;
@@ -469,14 +466,16 @@ pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(),
     Ok(())
 }
 
-/// Rows that were first sent to another bank wait, and say why.
+/// Rows that were first sent to another bank wait, and say for whom: `other-bank: MERCHANT at BANK`.
 fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN ?3 END \
+        "UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN \
+             'other-bank: ' || merchant || ' at ' || lower(substr(hex(bank_id), 1, 8) || '-' || substr(hex(bank_id), 9, 4) || '-' || \
+             substr(hex(bank_id), 13, 4) || '-' || substr(hex(bank_id), 17, 4) || '-' || substr(hex(bank_id), 21)) END \
          WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' AND bank_id IS NOT NULL \
-           AND (reason IS ?3) IS NOT ((bank_id, merchant) IS NOT (?1, ?2))",
+           AND (reason IS NOT NULL AND reason LIKE 'other-bank:%') IS NOT ((bank_id, merchant) IS NOT (?1, ?2))",
     )?
-    .execute(params![bank.bank_id.as_bytes(), bank.merchant, OTHER_BANK])
+    .execute(params![bank.bank_id.as_bytes(), bank.merchant])
     .map(|_| ())
 }
 

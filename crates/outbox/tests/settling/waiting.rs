@@ -172,7 +172,8 @@ async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
     // The answer is lost, and by the next question another bank has that address.
     until("the payment", || bank.payments().len() == 1).await?;
     let first_bank = bank.become_another();
-    let waiting = till.until(key, "waiting", |operation| operation.reason.as_deref() == Some("other-bank")).await;
+    let for_whom = format!("other-bank: demo at {first_bank}");
+    let waiting = till.until(key, "waiting", |operation| operation.reason.as_ref() == Some(&for_whom)).await;
     let other = till.pay(100).await?.key;
     till.until_state(other, State::Approved).await?;
     let waiting = waiting?;
