@@ -72,8 +72,8 @@ pub enum Reading {
     Busy {
         /// How much later, as it said.
         retry_after: SignedDuration,
-        /// The problem's name; none where it came from something before the bank.
-        problem: Option<&'static str>,
+        /// The problem's name.
+        problem: &'static str,
     },
     /// The bank failed, and said so.
     Trouble(&'static str),
@@ -113,8 +113,8 @@ impl Reading {
             Reading::Cancelled => "cancelled",
             Reading::BankAttention(_) => "needs-attention",
             Reading::InProgress(_) => "in-progress",
-            Reading::Busy { problem: Some(name), .. } | Reading::Trouble(name) | Reading::NotAllowed(name) => name,
-            Reading::Busy { problem: None, .. } | Reading::Foreign(_) => "not-the-bank",
+            Reading::Busy { problem: name, .. } | Reading::Trouble(name) | Reading::NotAllowed(name) => name,
+            Reading::Foreign(_) => "not-the-bank",
             Reading::Expired => "key-expired",
             Reading::UnknownKey => "operation-unknown",
             Reading::Refused { problem, .. } => problem,
@@ -126,13 +126,7 @@ impl Reading {
     /// Whether the way to the bank is at fault, rather than the bank.
     #[must_use]
     pub const fn is_transport(&self) -> bool {
-        matches!(
-            self,
-            Reading::Foreign(_)
-                | Reading::NoConnection(_)
-                | Reading::NoAnswer { .. }
-                | Reading::Busy { problem: None, .. }
-        )
+        matches!(self, Reading::Foreign(_) | Reading::NoConnection(_) | Reading::NoAnswer { .. })
     }
 
     /// More about it, for people.
@@ -172,7 +166,7 @@ pub fn read(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
         402 => result(expected, answer, Outcome::Declined),
         _ => problem(answer).and_then(|problem| keyed_problem(expected, answer, &problem, now)),
     }
-    .unwrap_or_else(|reading| or_busy(answer, reading, now))
+    .unwrap_or_else(|reading| reading)
 }
 
 /// Reads the answer to `GET /v1/operations/{key}`.
@@ -185,7 +179,7 @@ pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Read
             _ => general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())),
         }),
     }
-    .unwrap_or_else(|reading| or_busy(answer, reading, now))
+    .unwrap_or_else(|reading| reading)
 }
 
 /// Reads the answer to `GET /v1/policy`.
@@ -199,7 +193,6 @@ pub fn read_policy(answer: &Answer, now: Timestamp) -> Result<Policy, Reading> {
             Err(general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())))
         }),
     }
-    .map_err(|reading| or_busy(answer, reading, now))
 }
 
 fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
@@ -226,20 +219,12 @@ fn problem(answer: &Answer) -> Result<Problem, Reading> {
     }
 }
 
-/// An answer that is nobody's may still ask to come later: a proxy before an overloaded bank does.
-fn or_busy(answer: &Answer, reading: Reading, now: Timestamp) -> Reading {
-    match (&reading, answer.status, retry_after(answer, now)) {
-        (Reading::Foreign(_), 429 | 503, Some(retry_after)) => Reading::Busy { retry_after, problem: None },
-        _ => reading,
-    }
-}
-
 /// Problems that mean the same whatever was asked.
 fn general_problem(answer: &Answer, problem: &Problem, now: Timestamp) -> Option<Reading> {
     let name = problem.problem.name();
     match problem.problem {
         ProblemType::RateLimited | ProblemType::Unavailable => Some(match retry_after(answer, now) {
-            Some(retry_after) => Reading::Busy { retry_after, problem: Some(name) },
+            Some(retry_after) => Reading::Busy { retry_after, problem: name },
             None => Reading::Trouble(name),
         }),
         ProblemType::Internal => Some(Reading::Trouble(name)),

@@ -190,7 +190,7 @@ fn a_problem_that_is_not_ours_is_no_answer() {
 #[test]
 fn retry_after_is_seconds_or_a_date_and_is_never_negative() {
     let read_from = |text: &str| match reads(&retry_after(problem(ProblemType::Unavailable), text)) {
-        Reading::Busy { retry_after, problem: Some("unavailable") } => Some(retry_after.as_secs()),
+        Reading::Busy { retry_after, problem: "unavailable" } => Some(retry_after.as_secs()),
         _ => None,
     };
     assert_eq!(read_from("7"), Some(7));
@@ -207,11 +207,15 @@ fn retry_after_is_seconds_or_a_date_and_is_never_negative() {
         reads(&retry_after(problem(ProblemType::InProgress), "2")),
         Reading::InProgress(Some(SignedDuration::from_secs(2)))
     );
-    // Something before the bank asks to wait: it is waited for, and still isn't the bank.
-    let proxy = retry_after(answer(503, "text/html", "busy"), "5");
-    let reading = reads(&proxy);
-    assert_eq!(reading, Reading::Busy { retry_after: SignedDuration::from_secs(5), problem: None });
-    assert!(reading.is_transport());
+    // Nobody but the bank may hold its queue: a portal's page asks in vain.
+    for status in [429, 503] {
+        let portal = retry_after(answer(status, "text/html", "busy"), "900");
+        let looked_up = read_lookup(&expected(), &portal, NOW);
+        let policy = read_policy(&portal, NOW).unwrap_err();
+        for reading in [reads(&portal), looked_up, policy] {
+            assert!(matches!(reading, Reading::Foreign(_)) && reading.is_transport(), "{reading:?}");
+        }
+    }
 }
 
 #[test]
@@ -390,7 +394,7 @@ fn a_bank_that_is_at_it_is_waited_for() {
 
 #[test]
 fn a_busy_bank_holds_the_whole_queue() {
-    let busy = Reading::Busy { retry_after: SignedDuration::from_secs(20), problem: Some("unavailable") };
+    let busy = Reading::Busy { retry_after: SignedDuration::from_secs(20), problem: "unavailable" };
     let (queue, _, change) = becomes(row(State::Saved, Ask::Send), busy, Policy::CLAIMS_PERMANENT, NOW);
     assert_eq!(change.state, State::Unknown);
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 2);

@@ -317,8 +317,8 @@ impl World {
         let seconds = self.random.next() % 90;
         let retry_after = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(0));
         match self.random.next() % 8 {
-            0 => Reading::Busy { retry_after, problem: Some("unavailable") },
-            1 => Reading::Busy { retry_after, problem: None },
+            0 => Reading::Busy { retry_after, problem: "unavailable" },
+            1 => Reading::Busy { retry_after, problem: "rate-limited" },
             2 => Reading::Trouble("internal"),
             3 => Reading::NotAllowed("unauthorized"),
             4 => Reading::Foreign("HTML".to_owned()),
