@@ -487,25 +487,4 @@ pub(crate) fn change_address(tx: &Connection, address: &str, epoch: i64) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looking_for_what_is_due_reads_only_what_is_open() {
-        let conn = Connection::open_in_memory().unwrap();
-        conn.execute_batch(crate::SCHEMA).unwrap();
-        let plan: Vec<String> = conn
-            .prepare(&format!("EXPLAIN QUERY PLAN {LOOK}"))
-            .unwrap()
-            .query_map(
-                named_params! { ":now": 0, ":far": 1, ":bank": [0_u8; 16], ":merchant": "demo", ":limit": 8 },
-                |row| row.get("detail"),
-            )
-            .unwrap()
-            .collect::<rusqlite::Result<_>>()
-            .unwrap();
-        assert!(plan[0].contains("USING INDEX operations_open"), "{plan:?}");
-        assert!(plan.iter().any(|step| step.contains("operations_open_lane")), "{plan:?}");
-        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
-    }
-}
+mod tests;

@@ -1,0 +1,183 @@
+//! What each write of the driver does to its row, and what a look reads.
+
+use std::cell::RefCell;
+
+use protocol::{Amount, CardToken, Currency, PaymentRequest};
+use rusqlite::{Connection, named_params};
+use uuid::Uuid;
+
+use super::*;
+use crate::operations::{NewOperation, Request, enqueue};
+
+type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn key() -> Anyhow<Key> {
+    Ok("0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse()?)
+}
+
+fn bank() -> BankIdentity {
+    BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() }
+}
+
+fn nothing(_: &Connection, _: &Operation) -> rusqlite::Result<()> {
+    Ok(())
+}
+
+/// A file with one operation, changed so.
+fn file(change: &str) -> Anyhow<Connection> {
+    let conn = Connection::open_in_memory()?;
+    conn.execute_batch(crate::SCHEMA)?;
+    let request = PaymentRequest {
+        amount: Amount::new(2490)?,
+        currency: Currency::EUR,
+        card: CardToken::new("tok_visa")?,
+        reference: None,
+        accepted_offline_at: None,
+    };
+    let new = NewOperation {
+        intent_id: Uuid::from_u128(1),
+        replaces: None,
+        lane: "sale-1".to_owned(),
+        request: Request::Payment(request),
+    };
+    enqueue(&conn, &new, key()?, NOW)?;
+    conn.execute_batch(change)?;
+    Ok(conn)
+}
+
+fn found(conn: &Connection) -> Anyhow<Row> {
+    let mut rows = look(conn, &bank(), 8, NOW, NOW)?.0;
+    rows.pop().ok_or_else(|| "nothing is due".into())
+}
+
+fn text(conn: &Connection, column: &str) -> rusqlite::Result<String> {
+    conn.query_row(&format!("SELECT CAST({column} AS TEXT) FROM operations"), [], |row| row.get(0))
+}
+
+#[test]
+fn a_look_permits_one_sending_and_none_after_a_death() {
+    let conn = file("UPDATE operations SET state = 'unknown', ask = 'resend'").unwrap();
+    let row = found(&conn).unwrap();
+    begin(&conn, &row, Ask::Send, &bank(), 0, NOW, NOW, &nothing).unwrap().unwrap();
+    assert_eq!((text(&conn, "state").unwrap(), text(&conn, "ask").unwrap()), ("sending".to_owned(), "send".to_owned()));
+
+    let conn = file("UPDATE operations SET state = 'unknown', ask = 'resend'").unwrap();
+    start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
+    assert_eq!(text(&conn, "ask").unwrap(), "look_up");
+}
+
+#[test]
+fn a_clock_set_back_takes_the_time_of_the_first_sending_along_and_one_set_forward_does_not() {
+    for (by_s, sent_ms) in [(-3_600, "-3599999"), (3_600, "1")] {
+        let conn = file("UPDATE operations SET state = 'unknown', first_sent_at = 1").unwrap();
+        let due = MakeDue { which: Which::All, shift: SignedDuration::from_secs(by_s) };
+        make_due(&conn, due, 0, NOW).unwrap();
+        assert_eq!(text(&conn, "first_sent_at").unwrap(), sent_ms);
+    }
+}
+
+fn approved(result: &str) -> Change {
+    Change {
+        state: State::Approved,
+        ask: Ask::Send,
+        failures: 0,
+        panics: 0,
+        due_at: None,
+        not_before: None,
+        reason: None,
+        last_answer: None,
+        result: Some(result.to_owned()),
+        event: "answer",
+        reading: Some("approved"),
+        detail: "of the bank".to_owned(),
+        contact: true,
+    }
+}
+
+/// Saves a change of a row that is in flight, and gives what was late.
+fn save_in_flight(conn: &Connection, change: &Change) -> Anyhow<(Saved, Vec<LateAnswer>)> {
+    let late = RefCell::new(Vec::new());
+    let hook = |_: &Connection, _: &Operation, answer: &LateAnswer| {
+        late.borrow_mut().push(answer.clone());
+        Err(rusqlite::Error::InvalidQuery)
+    };
+    let saved = save(conn, &key()?, State::Sending, true, change, Some(201), 0, NOW, &nothing, &hook)?;
+    Ok((saved, late.into_inner()))
+}
+
+fn last_event(conn: &Connection) -> Anyhow<(String, Option<String>, String)> {
+    let entry = attempts::attempts(conn, &key()?)?.pop().ok_or("an empty log")?;
+    Ok((entry.event, entry.reading, entry.detail))
+}
+
+const IN_FLIGHT: &str = "UPDATE operations SET state = 'sending', due_at = NULL";
+
+#[test]
+fn an_outcome_is_kept_once_however_often_it_is_saved() {
+    let conn = file(IN_FLIGHT).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(save_in_flight(&conn, &approved("{}")).unwrap(), (Saved::Done(_), late) if late.is_empty()));
+    }
+    assert_eq!(attempts::attempts(&conn, &key().unwrap()).unwrap().len(), 2, "saved, and one answer");
+
+    let unknown = Change { state: State::Unknown, result: None, due_at: Some(NOW), failures: 1, ..approved("") };
+    let conn = file(IN_FLIGHT).unwrap();
+    save_in_flight(&conn, &unknown).unwrap();
+    conn.execute_batch("UPDATE operations SET due_at = 5").unwrap();
+    assert!(matches!(save_in_flight(&conn, &unknown).unwrap().0, Saved::Done(_)), "a wake may have brought it forward");
+    assert_eq!(text(&conn, "due_at").unwrap(), "5");
+}
+
+#[test]
+fn an_outcome_for_a_row_that_is_not_as_it_was_left_is_logged_and_asked_for_again() {
+    let conn = file("UPDATE operations SET state = 'unknown', due_at = 900000").unwrap();
+    let (saved, late) = save_in_flight(&conn, &approved("{}")).unwrap();
+    assert!(
+        matches!(saved, Saved::NotKept(operation) if operation.state == State::Unknown && operation.due_at == Some(NOW))
+    );
+    assert_eq!(late, []);
+    let logged = ("not-kept".to_owned(), Some("approved".to_owned()), "of the bank".to_owned());
+    assert_eq!(last_event(&conn).unwrap(), logged);
+    assert_eq!(found(&conn).unwrap().key, key().unwrap(), "it is due at once");
+}
+
+#[test]
+fn another_end_after_the_end_is_an_alarm_and_changes_nothing() {
+    for (before, after, word) in
+        [("declined", approved("{}"), "declined"), ("approved", approved(r#"{"id":"pay_2"}"#), "approved")]
+    {
+        let conn = file(&format!(
+            "UPDATE operations SET state = '{before}', result = '{{\"id\":1}}', settled_at = 0, due_at = NULL"
+        ))
+        .unwrap();
+        let (saved, late) = save_in_flight(&conn, &after).unwrap();
+        assert!(matches!(saved, Saved::Late(_)));
+        assert_eq!(late, [LateAnswer { state: State::Approved, result: after.result }]);
+        assert_eq!(last_event(&conn).unwrap().0, "late-answer");
+        assert_eq!(
+            (text(&conn, "state").unwrap(), text(&conn, "result").unwrap()),
+            (word.to_owned(), r#"{"id":1}"#.to_owned())
+        );
+    }
+}
+
+#[test]
+fn looking_for_what_is_due_reads_only_what_is_open() {
+    let conn = Connection::open_in_memory().unwrap();
+    conn.execute_batch(crate::SCHEMA).unwrap();
+    let plan: Vec<String> = conn
+        .prepare(&format!("EXPLAIN QUERY PLAN {LOOK}"))
+        .unwrap()
+        .query_map(
+            named_params! { ":now": 0, ":far": 1, ":bank": [0_u8; 16], ":merchant": "demo", ":limit": 8 },
+            |row| row.get("detail"),
+        )
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    assert!(plan[0].contains("USING INDEX operations_open"), "{plan:?}");
+    assert!(plan.iter().any(|step| step.contains("operations_open_lane")), "{plan:?}");
+    assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+}
