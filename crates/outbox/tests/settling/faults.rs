@@ -208,7 +208,7 @@ async fn what_is_left_of_a_retry_after_is_left_whatever_the_clock_says() -> Resu
         bank.next([Do::Problem(protocol::ProblemType::Unavailable, Some(2))]);
         till.start(&bank)?;
         let key = till.pay(2490).await?.key;
-        till.until(key, "told to wait", |operation| operation.last_answer.is_some()).await?;
+        till.until_logged(key, "unavailable").await?;
         clock.ahead_s.store(ahead_s, Ordering::Release);
         till.until_state(key, State::Approved).await?;
         let payments = bank.payments();

@@ -168,6 +168,18 @@ impl Till {
         }
     }
 
+    /// Once its log has that reading: it stays there, however quickly things go on.
+    pub(crate) async fn until_logged(&self, key: Key, reading: &str) -> Result<()> {
+        let end = tokio::time::Instant::now() + LIMIT;
+        while !self.log(key).await?.iter().any(|entry| entry.reading.as_deref() == Some(reading)) {
+            if tokio::time::Instant::now() > end {
+                bail!("it was not read as {reading}: {:?}", self.log(key).await?);
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn until_state(&self, key: Key, state: State) -> Result<Operation> {
         self.until(key, state.as_str(), |operation| operation.state == state).await
     }
