@@ -155,7 +155,7 @@ impl Outbox {
     /// One owner settles a file, for the life of its task: a lock beside the file says so.
     ///
     /// # Errors
-    /// [`StartError::Locked`] where another process, or another task in this one, settles the file.
+    /// [`StartError::Locked`] where another process, or another task of this one, settles the file; its text says which.
     pub fn start(
         &self,
         transport: Arc<dyn Transport>,

@@ -25,7 +25,8 @@ CREATE TABLE operations (
     -- The start of the loop that last took it up.
     epoch         INTEGER NOT NULL DEFAULT 0,
     attempts      INTEGER NOT NULL DEFAULT 0,
-    -- In a row: failures make the back-off longer, panics set it aside, deaths of the process have it tried alone.
+    -- Failures in a row make the back-off longer, panics in its handling (ever) set it aside, deaths of the process in a row have
+    -- it tried alone.
     failures      INTEGER NOT NULL DEFAULT 0,
     panics        INTEGER NOT NULL DEFAULT 0,
     deaths        INTEGER NOT NULL DEFAULT 0,

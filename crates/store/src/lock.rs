@@ -18,7 +18,7 @@ pub struct LockFile {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another owner is alive.
-    #[error("{path}: in use by another process{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default(), path = path.display())]
+    #[error("{path}: in use by {}", holder(*pid), path = path.display())]
     Held {
         /// The lock file.
         path: PathBuf,
@@ -33,6 +33,15 @@ pub enum LockError {
         /// What the file system said.
         source: std::io::Error,
     },
+}
+
+/// Who has it, in words.
+fn holder(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) if pid == std::process::id() => "this process already".to_owned(),
+        Some(pid) => format!("another process (pid {pid})"),
+        None => "another process".to_owned(),
+    }
 }
 
 impl LockFile {

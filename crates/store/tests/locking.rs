@@ -10,7 +10,8 @@ fn the_second_owner_is_told_who_the_first_is() {
     let refused = LockFile::acquire(&path).unwrap_err();
     let LockError::Held { pid, .. } = &refused else { panic!("{refused}") };
     assert_eq!(*pid, Some(std::process::id()));
-    assert!(!refused.to_string().contains('\n'));
+    let text = refused.to_string();
+    assert!(text.ends_with("in use by this process already"), "{text}");
     drop(first);
     LockFile::acquire(&path).unwrap();
 }
