@@ -2,7 +2,10 @@
 
 use crate::lab::Lab;
 use idempotency::{Engine, Work};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// How long the end of killed tasks is waited for: only until they have been dropped.
+pub(crate) const KILL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Ends what still runs when it is dropped, so that a service whose future is dropped lets go of its store.
 pub(crate) struct KilledAtLast<W: Work> {

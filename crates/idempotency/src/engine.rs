@@ -21,9 +21,10 @@ use store::{LockFile, Priority, ReadError, Store, WriteError};
 use thiserror::Error;
 use tokio::{
     sync::watch,
+    task::JoinHandle,
     time::{Instant, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How long a request waits for the writer to begin its claim, however short its wait for the outcome is. The store gives
 /// another program that has it locked one second; one more is for what stands before the claim.
@@ -155,6 +156,8 @@ pub(crate) struct Inner<W> {
     /// Ends running operations as a crash would; they are finished by the next process.
     pub(crate) kill: CancellationToken,
     pub(crate) progress: watch::Sender<Progress>,
+    /// Everything that holds the engine by itself.
+    pub(crate) tasks: TaskTracker,
     /// Held for as long as the engine lives: that it could be taken proves that every earlier owner is dead.
     _lock: LockFile,
 }
@@ -201,6 +204,7 @@ impl<W: Work> Engine<W> {
                 stop: CancellationToken::new(),
                 kill: CancellationToken::new(),
                 progress: watch::Sender::new(Progress::default()),
+                tasks: TaskTracker::new(),
                 _lock: lock,
             }),
         })
@@ -268,6 +272,20 @@ impl<W: Work> Engine<W> {
     pub fn kill(&self) {
         self.inner.stop.cancel();
         self.inner.kill.cancel();
+    }
+
+    /// Runs a task of the caller's own, such as one that waits for an answer with nobody there, that [`Engine::close`] waits
+    /// for.
+    pub fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.inner.tasks.spawn(task)
+    }
+
+    /// Kills what runs and waits until no task holds the engine any more, so that with the last other handle the store
+    /// is let go.
+    pub async fn close(self) {
+        self.kill();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -64,7 +64,8 @@ impl<W: Work> Landing<W> {
         claim: impl Future<Output = Result<Claimed, Unavailable>> + Send + 'static,
         context: Option<W::Context>,
     ) {
-        tokio::spawn(async move {
+        let tasks = self.engine.inner.tasks.clone();
+        tasks.spawn(async move {
             let (engine, flight) = (self.engine.clone(), self.flight.clone());
             let flown = async {
                 match claim.await {

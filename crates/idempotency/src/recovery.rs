@@ -33,9 +33,9 @@ impl<W: Work> Engine<W> {
     /// Starts the tasks that work by themselves: the recovery, and the purge of expired responses.
     pub fn start(&self) {
         let engine = self.clone();
-        tokio::spawn(async move { engine.recover().await });
+        self.spawn(async move { engine.recover().await });
         let engine = self.clone();
-        tokio::spawn(async move { engine.purge_now_and_then().await });
+        self.spawn(async move { engine.purge_now_and_then().await });
     }
 
     /// How far the recovery is.
@@ -115,7 +115,7 @@ impl<W: Work> Engine<W> {
             Joined::Follows(_) => {}
             Joined::Leads(flight) => {
                 let engine = self.clone();
-                tokio::spawn(async move { engine.adopt_all(vec![(name, flight)]).await });
+                self.spawn(async move { engine.adopt_all(vec![(name, flight)]).await });
             }
         }
         true

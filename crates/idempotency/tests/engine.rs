@@ -92,7 +92,7 @@ impl Work for Count {
         let id = job.id;
         Verdict::Settled(Settlement {
             outcome: "done",
-            subject: Some(format!("thing {id}")),
+            subject: Some(format!("thing {}", job.id)),
             response: response(&format!("run {number}")),
             rows: Arc::new(move |tx| tx.execute("INSERT INTO effects (operation) VALUES (?1)", [id]).map(|_| ())),
         })
@@ -424,6 +424,23 @@ async fn a_run_that_lost_the_operation_stores_nothing() -> Result {
     assert_eq!(asked.await?, Answer::InProgress);
     assert_eq!(effects(&place.path)?, 0);
     assert_eq!(engine.lookup("a", KEY).await?.ok_or("no row")?.state, State::Processing);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_was_closed_has_let_go_of_its_store() -> Result {
+    let (place, seen) = (Place::new()?, Seen::shut());
+    for _ in 0..20 {
+        let engine = place.engine(&seen, config()).await?;
+        engine.start();
+        let asked = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.run(request(KEY, "7")).await }
+        });
+        engine.kill();
+        asked.await?;
+        engine.close().await;
+    }
     Ok(())
 }
 

@@ -150,7 +150,8 @@ impl Inner {
 
 /// Runs a request in a task of its own, which no client's hanging up ends.
 async fn run(bank: Arc<Inner>, merchant: Arc<str>, key: Key, asked: Asked) -> Result<Response, Refusal> {
-    tokio::spawn(go(bank, merchant, key, asked)).await.map_err(|_| {
+    let engine = bank.engine.clone();
+    engine.spawn(go(bank, merchant, key, asked)).await.map_err(|_| {
         tracing::error!("a request panicked");
         Refusal::new(ProblemType::Internal, "the bank failed; send the same request again later").of(key)
     })

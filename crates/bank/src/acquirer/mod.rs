@@ -19,7 +19,7 @@ pub(crate) mod refunds;
 
 use crate::{
     config::{BankConfig, GatewayConfig, Token},
-    ending::KilledAtLast,
+    ending::{KILL_TIME_MAX, KilledAtLast},
     files::{self, OpenError},
     gateway,
     http::{
@@ -54,8 +54,6 @@ const APPLICATION_ID: i32 = 0x4b42_4e4b;
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 /// The merchant where none is named.
 const DEMO: &str = "demo";
-/// How long the end of killed operations is waited for: only until their tasks have been dropped.
-const KILL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// An open bank.
 pub struct Bank {
@@ -206,8 +204,8 @@ impl Bank {
         })
         .await;
         drop(killed_at_last);
-        // Killed tasks drop what they hold when they are next polled.
-        let _ = tokio::time::timeout(KILL_TIME_MAX, engine.idle()).await;
+        // So that the next start finds the store free.
+        let _ = tokio::time::timeout(KILL_TIME_MAX, engine.close()).await;
         gateway_shutdown.cancel();
         if let Some(gateway) = gateway {
             gateway.await.map_err(io::Error::other)??;

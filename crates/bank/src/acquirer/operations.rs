@@ -37,7 +37,8 @@ pub(crate) async fn cancel(
 ) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
     // In a task of its own: the wish is carried out also where the client hangs up.
-    let task = tokio::spawn(async move {
+    let engine = bank.engine.clone();
+    let task = engine.spawn(async move {
         let cancelled = bank.engine.cancel(&merchant, *key.as_bytes()).await;
         match cancelled.map_err(|error| Refusal::from(error).of(key))? {
             Cancel::Is(record) => Ok(answer::json(StatusCode::OK, &operation(&bank, key, *record).await?)),

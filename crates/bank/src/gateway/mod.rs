@@ -12,7 +12,7 @@ pub(crate) mod wire;
 
 use crate::{
     config::GatewayConfig,
-    ending::KilledAtLast,
+    ending::{KILL_TIME_MAX, KilledAtLast},
     files::{self, OpenError},
     http::{
         connections::{self, Serving},
@@ -98,10 +98,14 @@ impl Gateway {
     /// Where the listener fails.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let engine = self.inner.engine.clone();
-        let _killed_at_last = KilledAtLast { engine: engine.clone(), lab: self.inner.lab.clone() };
+        let killed_at_last = KilledAtLast { engine: engine.clone(), lab: self.inner.lab.clone() };
         engine.start();
         let serving = Serving { door: self.door, gate: self.gate, router: routes::router(self.inner) };
-        connections::serve(listener, serving, shutdown, engine.idle()).await
+        let result = connections::serve(listener, serving, shutdown, engine.idle()).await;
+        drop(killed_at_last);
+        // So that the next start finds the store free.
+        let _ = tokio::time::timeout(KILL_TIME_MAX, engine.close()).await;
+        result
     }
 }
 

@@ -120,7 +120,8 @@ struct Asked {
 
 /// Runs a keyed request in a task of its own, past the lab's points.
 async fn run(gateway: Arc<Inner>, key: Key, asked: Asked, begin: BeginFn) -> Result<Response, Refusal> {
-    let task = tokio::spawn(async move {
+    let engine = gateway.engine.clone();
+    let task = engine.spawn(async move {
         if let Some(lab) = &gateway.lab {
             let counted = gateway.store.write(Priority::Click, move |tx| ledger::count(tx, &key)).await;
             if let Err(error) = counted {
