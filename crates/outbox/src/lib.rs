@@ -8,6 +8,13 @@
 //! counted before its first byte, and only a valid answer of its own bank makes it final, once. No answer is `unknown`,
 //! never "failed".
 
+/// What the index `operations_open` holds. A query finds that index only by these very words.
+macro_rules! open {
+    () => {
+        "state IN ('saved', 'sending', 'unknown', 'needs_attention')"
+    };
+}
+
 mod attempts;
 mod backoff;
 mod breaker;

@@ -295,8 +295,7 @@ impl Default for Filter {
 pub fn list(conn: &Connection, filter: Filter) -> rusqlite::Result<Vec<Operation>> {
     let order = if filter.newest_first { "DESC" } else { "ASC" };
     // What is open has an index of its own, that stays small; what is final is most of the table.
-    let open =
-        "INDEXED BY operations_open WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = ?1";
+    let open = concat!("INDEXED BY operations_open WHERE ", open!(), " AND state = ?1");
     let among = match filter.state {
         None => "WHERE ?1 IS NULL",
         Some(state) if state.is_final() => "WHERE state = ?1",

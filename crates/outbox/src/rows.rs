@@ -96,30 +96,37 @@ pub(crate) fn start(
         )?
         .query_row([address], |row| Ok((row.get(0)?, time(row, "hold_until")?)))?;
     let left: Vec<Key> = tx
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT key FROM operations INDEXED BY operations_open \
-             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = 'sending' ORDER BY seq",
-        )?
+             WHERE ",
+            open!(),
+            " AND state = 'sending' ORDER BY seq"
+        ))?
         .query_map([], |row| stored(row, "key"))?
         .collect::<rusqlite::Result<_>>()?;
     // A look by a dead owner may be of any age.
-    tx.prepare_cached(
+    tx.prepare_cached(concat!(
         "UPDATE operations INDEXED BY operations_open SET ask = 'look_up' \
-         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND ask = 'resend'",
-    )?
+         WHERE ",
+        open!(),
+        " AND ask = 'resend'"
+    ))?
     .execute([])?;
     // In flight when its owner died, whatever it had been before, and perhaps sent.
-    tx.prepare_cached(
+    tx.prepare_cached(concat!(
         "UPDATE operations INDEXED BY operations_open \
          SET state = 'unknown', deaths = deaths + (due_at IS NULL), updated_at = ?1, due_at = ?1 \
-         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state = 'sending'",
-    )?
+         WHERE ",
+        open!(),
+        " AND state = 'sending'"
+    ))?
     .execute([ms(now)])?;
     let furthest = now.saturating_add(settings.retry_after_max).unwrap_or(now);
-    tx.prepare_cached(
+    tx.prepare_cached(concat!(
         "UPDATE operations INDEXED BY operations_open SET due_at = ?1, not_before = min(not_before, ?2) \
-         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention')",
-    )?
+         WHERE ",
+        open!()
+    ))?
     .execute([ms(now), ms(furthest)])?;
     let mut resumed = Vec::with_capacity(left.len());
     for key in left {
@@ -157,12 +164,14 @@ pub(crate) fn look(
         return Ok((rows, None));
     }
     let next = conn
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations INDEXED BY operations_open \
-             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+             WHERE ",
+            open!(),
+            " \
                AND max(due_at, coalesce(not_before, 0)) > :now \
-               AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
-        )?
+               AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))"
+        ))?
         .query_row(
             named_params! { ":now": ms(now), ":bank": bank.bank_id.as_bytes(), ":merchant": bank.merchant },
             |row| row.get::<_, Option<Ms>>(0),
@@ -170,16 +179,20 @@ pub(crate) fn look(
     Ok((rows, next.map(|Ms(at)| at)))
 }
 
-const LOOK: &str = "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
+const LOOK: &str = concat!(
+    "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
      FROM operations AS o INDEXED BY operations_open \
-     WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
+     WHERE ",
+    open!(),
+    " \
        AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
        AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
        AND body IS NOT NULL AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
        AND (state = 'needs_attention' OR NOT EXISTS ( \
            SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
               AND older.state IN ('saved', 'sending', 'unknown'))) \
-     ORDER BY seq LIMIT :limit";
+     ORDER BY seq LIMIT :limit"
+);
 
 fn row_of(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
@@ -407,34 +420,42 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     check_epoch(tx, epoch)?;
     if make_due.shift != SignedDuration::ZERO {
         let by_ms = i64::try_from(make_due.shift.as_millis()).unwrap_or(0);
-        tx.prepare_cached(
+        tx.prepare_cached(concat!(
             "UPDATE operations INDEXED BY operations_open SET not_before = not_before + ?1 \
-             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND not_before IS NOT NULL",
-        )?
+             WHERE ",
+            open!(),
+            " AND not_before IS NOT NULL"
+        ))?
         .execute([by_ms])?;
         // Set back, the clock must not make what was sent look as if it were yet to come. Set forward it may just have slept, and
         // what is older than the bank remembers must not look young.
         if by_ms < 0 {
-            tx.prepare_cached(
+            tx.prepare_cached(concat!(
                 "UPDATE operations INDEXED BY operations_open SET first_sent_at = first_sent_at + ?1 \
-                 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND first_sent_at IS NOT NULL",
-            )?
+                 WHERE ",
+                open!(),
+                " AND first_sent_at IS NOT NULL"
+            ))?
             .execute([by_ms])?;
         }
     }
     match make_due.which {
         Which::All => tx
-            .prepare_cached(
+            .prepare_cached(concat!(
                 "UPDATE operations INDEXED BY operations_open SET due_at = ?1 \
-                 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND due_at > ?1",
-            )?
+                 WHERE ",
+                open!(),
+                " AND due_at > ?1"
+            ))?
             .execute([ms(now)])?,
         Which::Transport => {
             let [a, b, c, d, e, f] = TRANSPORT_WORDS;
-            tx.prepare_cached(
-                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') \
-                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
+            tx.prepare_cached(concat!(
+                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 WHERE ",
+                open!(),
+                " \
+                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7)"
+            ))?
             .execute(params![ms(now), a, b, c, d, e, f])?
         }
     };
@@ -469,11 +490,11 @@ pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(),
 /// Rows that were first sent to another bank wait, and say for whom: `other-bank: MERCHANT at BANK`.
 fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN \
+        concat!("UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN \
              'other-bank: ' || merchant || ' at ' || lower(substr(hex(bank_id), 1, 8) || '-' || substr(hex(bank_id), 9, 4) || '-' || \
              substr(hex(bank_id), 13, 4) || '-' || substr(hex(bank_id), 17, 4) || '-' || substr(hex(bank_id), 21)) END \
-         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' AND bank_id IS NOT NULL \
-           AND (reason IS NOT NULL AND reason LIKE 'other-bank:%') IS NOT ((bank_id, merchant) IS NOT (?1, ?2))",
+         WHERE ", open!(), " AND state <> 'needs_attention' AND bank_id IS NOT NULL \
+           AND (reason IS NOT NULL AND reason LIKE 'other-bank:%') IS NOT ((bank_id, merchant) IS NOT (?1, ?2))"),
     )?
     .execute(params![bank.bank_id.as_bytes(), bank.merchant])
     .map(|_| ())

@@ -372,8 +372,14 @@ impl Driver<'_> {
     fn call(&mut self, key: Key, ask: Ask) {
         let Some(flight) = self.flights.get(&key) else { return self.feed(Event::Panicked(key)) };
         let Some(prepared) = flight.prepared.clone() else { return self.feed(Event::Panicked(key)) };
-        let call =
-            Call { method: prepared.method, path: prepared.path, key: ask.sends().then_some(key), body: prepared.body };
+        let bound = prepared.operation.bank_id.zip(prepared.operation.merchant);
+        let call = Call {
+            method: prepared.method,
+            path: prepared.path,
+            key: ask.sends().then_some(key),
+            body: prepared.body,
+            meant_for: bound.map(|(bank_id, merchant)| BankIdentity { bank_id, merchant }),
+        };
         let span = tracing::info_span!("attempt", operation = %key.short_code(), attempt = prepared.operation.attempts);
         let (transport, clock) = (flight.transport.clone(), self.outbox.clock.clone());
         let deadline = self.outbox.settings.deadline.unsigned_abs();
@@ -444,7 +450,8 @@ impl Driver<'_> {
 
     fn ask_policy(&mut self) {
         let generation = self.generation;
-        let call = Call { method: "GET".to_owned(), path: POLICY_PATH.to_owned(), key: None, body: None };
+        let call =
+            Call { method: "GET".to_owned(), path: POLICY_PATH.to_owned(), key: None, body: None, meant_for: None };
         let (asked, clock) = (self.transport.call(call), self.outbox.clock.clone());
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         let task = async move {

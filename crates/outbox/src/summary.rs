@@ -51,13 +51,15 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
             ..Summary::default()
         })
     })?;
-    let mut by_currency = conn.prepare_cached(
+    let mut by_currency = conn.prepare_cached(concat!(
         "SELECT currency, count(*), sum(state = 'sending'), sum(amount), min(created_at), \
              sum(bank_id IS NOT NULL AND (bank_id, merchant) IS NOT (SELECT bank_id, merchant FROM outbox)) \
          FROM operations INDEXED BY operations_open \
-         WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' \
-         GROUP BY currency ORDER BY currency",
-    )?;
+         WHERE ",
+        open!(),
+        " AND state <> 'needs_attention' \
+         GROUP BY currency ORDER BY currency"
+    ))?;
     let rows = by_currency.query_map([], |row| {
         let Stored(currency) = row.get(0)?;
         let count: u32 = row.get(1)?;
@@ -88,15 +90,17 @@ pub fn summary(conn: &Connection, now: Timestamp) -> rusqlite::Result<Summary> {
 /// The earliest due time of those that may be asked for (not of another bank, not behind an older one of its lane), but not before the bank's `Retry-After`, nor before the next probe while the bank is away.
 fn next_attempt_at(conn: &Connection, now: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
     let due = conn
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations AS o INDEXED BY operations_open \
-             WHERE state IN ('saved', 'sending', 'unknown', 'needs_attention') AND state <> 'needs_attention' \
+             WHERE ",
+            open!(),
+            " AND state <> 'needs_attention' \
                AND due_at IS NOT NULL AND body IS NOT NULL \
                AND (bank_id IS NULL OR (bank_id, merchant) IS (SELECT bank_id, merchant FROM outbox)) \
                AND NOT EXISTS ( \
                    SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
-                      AND older.state IN ('saved', 'sending', 'unknown'))",
-        )?
+                      AND older.state IN ('saved', 'sending', 'unknown'))"
+        ))?
         .query_row([], |row| row.get::<_, Option<Ms>>(0))
         .optional()?
         .flatten();

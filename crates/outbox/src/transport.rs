@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use protocol::{IDEMPOTENCY_KEY, Key};
+use protocol::{BANK_ID, IDEMPOTENCY_KEY, Key, MERCHANT};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url};
 
 use crate::answer::{Answer, CallError};
+use crate::step::BankIdentity;
 
 /// Longest time to a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -78,6 +79,9 @@ pub struct Call {
     pub key: Option<Key>,
     /// The body, byte for byte.
     pub body: Option<Vec<u8>>,
+    /// The bank and merchant that the operation is bound to. The bank may have been swapped for another at the same address since it
+    /// last said who it is; only it can refuse then, before it charges.
+    pub meant_for: Option<BankIdentity>,
 }
 
 /// What carries calls to the bank. It must never send a call twice, follow a redirect, or say that no connection was made
@@ -144,6 +148,12 @@ impl HttpTransport {
         if let Some(key) = call.key {
             let key = HeaderValue::from_str(&key.to_string()).map_err(|_| unsendable("the key"))?;
             headers.insert(HeaderName::from_static(IDEMPOTENCY_KEY), key);
+        }
+        if let Some(bank) = call.meant_for {
+            let id = HeaderValue::from_str(&bank.bank_id.to_string()).map_err(|_| unsendable("the bank's id"))?;
+            let merchant = HeaderValue::from_bytes(bank.merchant.as_bytes()).map_err(|_| unsendable("the merchant"))?;
+            headers.insert(HeaderName::from_static(BANK_ID), id);
+            headers.insert(HeaderName::from_static(MERCHANT), merchant);
         }
         let mut request = self.client.request(method, url);
         if let Some(body) = call.body {

@@ -181,3 +181,33 @@ fn looking_for_what_is_due_reads_only_what_is_open() {
     assert!(plan.iter().any(|step| step.contains("operations_open_lane")), "{plan:?}");
     assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
 }
+
+/// Every statement over what is open names its index, and SQLite refuses to prepare one that can't use it.
+#[test]
+fn each_statement_over_what_is_open_reads_its_index() {
+    assert!(crate::SCHEMA.contains(concat!("ON operations (seq, due_at, not_before)\n    WHERE ", open!(), ";")));
+    let mut conn = file("").unwrap();
+    start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
+    look(&conn, &bank(), 8, NOW, NOW).unwrap();
+    for which in [Which::All, Which::Transport] {
+        make_due(&conn, MakeDue { which, shift: SignedDuration::from_secs(-1) }, 1, NOW).unwrap();
+    }
+    record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 1).unwrap();
+    crate::summary(&conn, NOW).unwrap();
+    for state in State::ALL {
+        crate::list(&conn, crate::Filter { state: Some(state), ..crate::Filter::default() }).unwrap();
+    }
+    // The same statements over a file whose index holds something else.
+    conn =
+        file("DROP INDEX operations_open; CREATE INDEX operations_open ON operations (seq) WHERE state = 'approved'")
+            .unwrap();
+    assert!(start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).is_err());
+    assert!(look(&conn, &bank(), 8, NOW, NOW).is_err());
+    for which in [Which::All, Which::Transport] {
+        assert!(make_due(&conn, MakeDue { which, shift: SignedDuration::ZERO }, 0, NOW).is_err());
+    }
+    assert!(record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 0).is_err());
+    assert!(crate::summary(&conn, NOW).is_err());
+    let saved = crate::Filter { state: Some(State::Saved), ..crate::Filter::default() };
+    assert!(crate::list(&conn, saved).is_err());
+}

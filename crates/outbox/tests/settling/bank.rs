@@ -40,6 +40,7 @@ pub(crate) struct Seen {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) key: Option<String>,
+    pub(crate) meant_for: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -189,6 +190,7 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> Result<()> {
     let what = what.unwrap_or(Do::Handle);
     let answer = match &what {
         _ if !authorized => problem(&seen, ProblemType::Unauthorized, None)?,
+        Do::Handle if is_for_another(&seen, state) => problem(&seen, ProblemType::Forbidden, None)?,
         Do::Handle | Do::DropAfter | Do::HalfAfter | Do::HangAfter => handle(&seen, state).await?,
         Do::DropBefore => return Ok(()),
         Do::Problem(kind, retry_after) => problem(&seen, *kind, *retry_after)?,
@@ -228,10 +230,18 @@ async fn read(stream: &mut TcpStream, state: &Mutex<State>) -> Result<(Seen, boo
         method: words.next().unwrap_or_default().to_owned(),
         path: words.next().unwrap_or_default().to_owned(),
         key: header("idempotency-key"),
+        meant_for: header(protocol::BANK_ID)
+            .zip(header(protocol::MERCHANT))
+            .map(|(id, merchant)| format!("{merchant} at {id}")),
         body: bytes.split_off(head_end),
     };
     let wanted = format!("Bearer {}", lock(state).secret);
     Ok((seen, header("authorization") == Some(wanted)))
+}
+
+fn is_for_another(seen: &Seen, state: &Mutex<State>) -> bool {
+    let own = format!("demo at {}", lock(state).bank_id);
+    seen.meant_for.as_ref().is_some_and(|meant_for| *meant_for != own)
 }
 
 async fn handle(seen: &Seen, state: &Mutex<State>) -> Result<Vec<u8>> {

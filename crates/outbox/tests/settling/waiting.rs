@@ -187,6 +187,27 @@ async fn a_new_secret_is_used_at_once() -> Result<()> {
 }
 
 #[tokio::test]
+async fn another_bank_at_the_same_address_refuses_what_is_not_for_it() -> Result<()> {
+    let (bank, mut till) = (Bank::new().await?, Till::new()?);
+    // The first bank charges it and fails with a valid answer, so the till has no reason to ask who it is.
+    bank.next([Do::Problem(ProblemType::Internal, None)]);
+    till.start(&bank)?;
+    let key = till.pay(2490).await?.key;
+    until("the payment", || bank.payments().len() == 1).await?;
+    let first_bank = bank.become_another();
+    let for_whom = format!("other-bank: demo at {first_bank}");
+    let waiting = till.until(key, "waiting", |operation| operation.reason.as_ref() == Some(&for_whom)).await?;
+    assert_eq!((waiting.state, waiting.bank_id), (State::Unknown, Some(first_bank)));
+    assert_eq!(bank.charges(), 0, "the other bank charged it");
+    assert!(bank.payments().iter().all(|seen| seen.meant_for == Some(format!("demo at {first_bank}"))));
+    bank.become_again(first_bank);
+    till.outbox.change_bank(transport(&bank)?);
+    till.until_state(key, State::Approved).await?;
+    assert_eq!(bank.charges(), 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     bank.next([Do::HalfAfter]);
