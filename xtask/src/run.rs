@@ -30,9 +30,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     setup::for_run()?;
     ui::prepare()?;
     let release: &[&str] = if options.release { &["--release"] } else { &[] };
-    // With one of the tests: cargo gives the packages beneath other features where tests are built too, and the first
-    // `cargo xtask test` after this would compile nearly everything a second time. Not by `cargo run`, for the same reason.
-    let app = ["--package", "kassa", "--bin", "kassa", "--test", "processes"];
+    // As part of the workspace, and with one of the tests: cargo gives the packages beneath other features where the other
+    // crates or tests are built too, and the first `cargo xtask test` after this would compile nearly everything a second
+    // time. Not by `cargo run`, for the same reason.
+    let app = ["--workspace", "--bin", "kassa", "--test", "processes"];
     step("Building the till", || succeed(cargo().arg("build").args(app).args(release)))?;
     let profile = if options.release { "release" } else { "debug" };
     step("The till is open; close its window to end", || succeed(&mut program(target().join(profile).join("kassa"))))
