@@ -211,12 +211,26 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Reading> {
 /// A problem document of ours, or nothing.
 fn problem(answer: &Answer) -> Result<Problem, Reading> {
     media_type(answer, Problem::MEDIA_TYPE)?;
-    let problem: Problem = parse(&answer.body)?;
+    let mut problem: Problem = parse(&answer.body)?;
+    problem.detail = readable(&problem.detail);
     if problem.status == answer.status && problem.problem.status() == answer.status {
         Ok(problem)
     } else {
         foreign("its problem document is for another status")
     }
+}
+
+/// Characters of the bank's own text that are kept: it goes into the file, to a terminal and into a window.
+const DETAIL_CHARS_MAX: usize = 200;
+
+/// The bank's text on one line, with nothing in it that would act on a terminal.
+fn readable(text: &str) -> String {
+    let mut kept = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut readable: String = kept.by_ref().take(DETAIL_CHARS_MAX).collect();
+    if kept.next().is_some() {
+        readable.push('…');
+    }
+    readable
 }
 
 /// Problems that mean the same whatever was asked.
@@ -274,6 +288,9 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
     let (status, amount, currency, key, payment_id, decline_code) = match expected.kind {
         Kind::Payment => {
             let payment: Payment = parse(text.as_bytes())?;
+            if payment.approval_code.is_some() != (outcome == Outcome::Approved) {
+                return foreign("its approval code contradicts its status");
+            }
             (payment.status, payment.amount, payment.currency, payment.operation, None, payment.decline_code)
         }
         Kind::Refund => {
@@ -297,7 +314,7 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
     if payment_id != expected.payment_id {
         return foreign("it is for another payment");
     }
-    if status != outcome || (outcome == Outcome::Approved && decline_code.is_some()) {
+    if status != outcome || decline_code.is_some() != (outcome == Outcome::Declined) {
         return foreign("its status contradicts itself");
     }
     Ok(())

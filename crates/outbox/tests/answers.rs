@@ -89,6 +89,8 @@ fn a_result_that_is_not_ours_is_no_answer() {
         ("declined with 201", ok(201, &payment("declined"))),
         ("approved with 402", ok(402, &approved())),
         ("approved and declined", ok(201, &with(approved(), "decline_code", json!("lost")))),
+        ("approved without a code", ok(201, &with(approved(), "approval_code", Value::Null))),
+        ("declined without a reason", ok(402, &with(payment("declined"), "decline_code", Value::Null))),
         ("a word for an amount", ok(201, &with(approved(), "amount", json!("2490")))),
         ("a fraction", ok(201, &with(approved(), "amount", json!(2490.5)))),
         ("half of it", answer(201, "application/json", &body[..body.len() / 2])),
@@ -139,6 +141,20 @@ fn each_problem_of_ours_has_its_reading() {
         };
         assert!(fits, "{kind:?}: {reading:?}");
     }
+}
+
+#[test]
+fn the_banks_text_is_kept_short_and_on_one_line() {
+    let told = |detail: &str| {
+        let document = serde_json::to_value(Problem::new(ProblemType::RequestInvalid, detail)).unwrap_or_default();
+        match reads(&answer(400, "application/problem+json", document)) {
+            Reading::Refused { detail, .. } => detail,
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(told("wrong\u{1b}[2J\nmember"), "wrong [2J member");
+    assert_eq!(told(&"é".repeat(200)), "é".repeat(200));
+    assert_eq!(told(&"é".repeat(60_000)), format!("{}…", "é".repeat(200)));
 }
 
 #[test]
