@@ -326,3 +326,21 @@ pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox
     audit::append(tx, signature, "payment-settled", Some(tender.sale_id), &details)?;
     complete_if_paid(tx, signature, tender.sale_id)
 }
+
+/// Writes into the audit that the bank said another end of a payment than the one that holds. Money may have moved that this
+/// till knows nothing of: a person must look.
+pub(crate) fn contradicted(
+    tx: &Connection,
+    signature: &Signature,
+    operation: &outbox::Operation,
+    late: &outbox::LateAnswer,
+) -> Result<(), TillError> {
+    let tender = tenders::by_id(tx, operation.intent_id)?;
+    let details = json!({
+        "tender": operation.intent_id, "key": operation.key, "short_code": operation.short_code,
+        "amount": operation.amount, "currency": operation.currency, "holds": operation.state.as_str(),
+        "came": late.state.as_str(),
+        "result": late.result.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text))),
+    });
+    audit::append(tx, signature, "late-answer", tender.map(|tender| tender.sale_id), &details)
+}

@@ -2,7 +2,7 @@
 
 use crate::{Event, Operation, OperationQuery, Till, TillError, audit::BANK, audit::Signature, operations, pay, queue};
 use jiff::Timestamp;
-use outbox::{Bank, Ended, HttpTransport, OnChange, Outbox};
+use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox};
 use protocol::Key;
 use rusqlite::{Connection, ffi};
 use std::sync::{
@@ -25,21 +25,33 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new(store: Store) -> Self {
         let hook: OnChange = Arc::new(written);
-        Self { outbox: Outbox::new(store).on_change(hook), is_running: AtomicBool::new(false) }
+        let late: OnLateAnswer = Arc::new(came_late);
+        let outbox = Outbox::new(store).on_change(hook).on_late_answer(late);
+        Self { outbox, is_running: AtomicBool::new(false) }
     }
 }
 
 /// Puts what the bank said into the tender, in the commit that stores it.
 fn written(tx: &Connection, operation: &outbox::Operation) -> rusqlite::Result<()> {
     let signature = Signature { who: BANK.to_owned(), at: operation.updated_at };
-    pay::settled(tx, &signature, operation).map_err(|error| match error {
+    pay::settled(tx, &signature, operation).map_err(|error| refusal(operation, error))
+}
+
+/// Puts an end that the bank said after another one into the audit: an alarm, and no change of anything.
+pub(crate) fn came_late(tx: &Connection, operation: &outbox::Operation, late: &LateAnswer) -> rusqlite::Result<()> {
+    let signature = Signature { who: BANK.to_owned(), at: Timestamp::now() };
+    pay::contradicted(tx, &signature, operation, late).map_err(|error| refusal(operation, error))
+}
+
+fn refusal(operation: &outbox::Operation, error: TillError) -> rusqlite::Error {
+    match error {
         // The outbox tries again where the file is at fault, and sets the operation aside where the change is.
         TillError::Storage(why) => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), Some(why)),
         fault => {
             tracing::error!(operation = %operation.short_code, error = %fault, "the bank's word does not fit the sale");
             rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CONSTRAINT), Some(fault.to_string()))
         }
-    })
+    }
 }
 
 /// The running queue. Dropping it changes nothing: cancel the token that it was started with to end it.

@@ -1,7 +1,7 @@
 //! Pay: one commit, one operation for a tender, whatever is clicked and whenever.
 
 use super::{Checked, Scene};
-use crate::{CardPayment, CashPayment, SaleState, Settings, State, TenderState, Till, TillError};
+use crate::{CardPayment, CashPayment, SaleState, Settings, State, TenderState, Till, TillError, settling::came_late};
 use checkout::{CashRounding, CashRule};
 use protocol::Key;
 use std::collections::HashSet;
@@ -349,6 +349,29 @@ async fn a_sale_of_nothing_is_completed_without_money() -> Checked {
     assert_eq!((dialog.due, dialog.cash_due), (0, 0));
     let taken = scene.till.pay_cash(CashPayment { tender_id: dialog.tender_id, sale_id: sale.id, tendered: 0 }).await?;
     assert_eq!((taken.sale.state, taken.change), (SaleState::Completed, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_end_that_comes_late_is_in_the_audit_and_changes_nothing() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let operation = scene.settle(&scene.by_card(&sale, 590).await?, State::Declined).await?;
+    let before = scene.till.sale(sale.id).await?;
+    let key = operation.key;
+    let told = scene.till.inner.store.write(store::Priority::Background, move |tx| {
+        let row = outbox::by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let late = outbox::LateAnswer { state: State::Approved, result: Some(r#"{"id":"pay_2"}"#.to_owned()) };
+        came_late(tx, &row, &late)
+    });
+    told.await?;
+    assert_eq!(scene.till.sale(sale.id).await?, before);
+    let entries = scene.till.audit(Some(sale.id), 0, 10).await?;
+    let alarm = entries.last().ok_or("no entry")?;
+    assert_eq!((alarm.what.as_str(), alarm.who.as_str()), ("late-answer", "bank"));
+    let details = &alarm.details;
+    assert_eq!((&details["key"], &details["holds"]), (&key.to_string().into(), &"declined".into()));
+    assert_eq!((&details["came"], &details["result"]["id"]), (&"approved".into(), &"pay_2".into()));
     Ok(())
 }
 
