@@ -40,10 +40,14 @@ pub struct Operation {
     pub due_at: Option<Timestamp>,
     /// Before when the bank does not want to be asked.
     pub not_before: Option<Timestamp>,
-    /// Why it needs attention, or waits.
+    /// Why it needs attention, or for whom it waits: a code, or a code, a colon and more.
     pub reason: Option<String>,
     /// Why it is not final yet: a word such as `no-connection`, `in-progress`, `rate-limited`.
     pub last_answer: Option<String>,
+    /// The bank of its first attempt; it goes to no other.
+    pub bank_id: Option<Uuid>,
+    /// The merchant of its first attempt.
+    pub merchant: Option<String>,
     /// The sale it pays.
     pub sale_id: Uuid,
     /// The number of that sale.
@@ -160,6 +164,8 @@ pub(crate) fn show(conn: &Connection, operation: &outbox::Operation) -> Result<O
         not_before: operation.not_before,
         reason: operation.reason.clone(),
         last_answer: operation.last_answer.clone(),
+        bank_id: operation.bank_id,
+        merchant: operation.merchant.clone(),
         sale_id: sale.id,
         sale_number: sale.number,
         receipt_number: sale.receipt_number,

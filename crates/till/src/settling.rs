@@ -1,6 +1,9 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
-use crate::{Event, Operation, OperationQuery, Till, TillError, audit::BANK, audit::Signature, operations, pay, queue};
+use crate::{
+    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, changes, operations, pay, queue,
+    till::not_read,
+};
 use jiff::Timestamp;
 use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox};
 use protocol::Key;
@@ -99,10 +102,11 @@ impl Till {
         let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let queue = &self.inner.queue;
         let events = queue.outbox.subscribe();
+        let place = self.inner.store.read_blocking(changes::last).map_err(not_read)?;
         let settler =
             queue.outbox.start(Arc::new(transport), shutdown).map_err(|error| TillError::InUse(error.to_string()))?;
         queue.is_running.store(true, Ordering::Release);
-        Ok(Settling { task: Some(tokio::spawn(tell_on(self.clone(), events, settler))) })
+        Ok(Settling { task: Some(tokio::spawn(tell_on(self.clone(), place, events, settler))) })
     }
 
     /// Asks the bank at once for what waits, by the button: for all of it, because the bank is reached for all or for none.
@@ -138,10 +142,11 @@ impl Till {
 /// Tells the outbox's events on until it has ended, and then what is left of them.
 async fn tell_on(
     till: Till,
+    place: i64,
     mut events: Receiver<outbox::Event>,
     mut settler: JoinHandle<Ended>,
 ) -> Result<Ended, JoinError> {
-    let mut teller = Teller { till, up_to: Timestamp::now() };
+    let mut teller = Teller { till, place: Place::at(place) };
     let ended = loop {
         tokio::select! {
             biased;
@@ -168,18 +173,20 @@ async fn tell_on(
 /// Tells the till's listeners what changed, with what the till knows beside it.
 pub(crate) struct Teller {
     pub(crate) till: Till,
-    /// When the last change that was told was made.
-    pub(crate) up_to: Timestamp,
+    /// How far the changes were told.
+    pub(crate) place: Place,
 }
 
 impl Teller {
     async fn tell(&mut self, event: outbox::Event) {
         match event {
             outbox::Event::OperationChanged(operation) => {
-                self.up_to = operation.updated_at;
                 match self.till.read(move |conn| operations::show(conn, &operation)).await {
                     Ok(operation) => self.tell_operation(operation),
                     Err(error) => tracing::warn!(%error, "a change could not be told"),
+                }
+                if let Err(error) = self.place.told_one(&self.till).await {
+                    tracing::warn!(%error, "the end of the log could not be read");
                 }
             }
             outbox::Event::Summary(summary) => self.till.tell(Event::SummaryChanged(queue::show(*summary))),
@@ -196,16 +203,13 @@ impl Teller {
 
     /// Events were missed: what they were about is in the file.
     pub(crate) async fn catch_up(&mut self) {
-        let since = self.up_to;
-        let mut query = OperationQuery { oldest_first: true, ..OperationQuery::default() };
         loop {
-            let page = match self.till.operations(query).await {
+            let page = match self.till.changed_since(self.place.to_catch_up_from()).await {
                 Ok(page) => page,
                 Err(error) => return tracing::warn!(%error, "missed changes could not be told"),
             };
-            query.after = page.operations.last().map(|operation| operation.seq);
-            for operation in page.operations.into_iter().filter(|operation| operation.updated_at >= since) {
-                self.up_to = self.up_to.max(operation.updated_at);
+            self.place = Place::at(page.up_to);
+            for operation in page.operations {
                 self.tell_operation(operation);
             }
             if !page.more {

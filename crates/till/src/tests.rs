@@ -55,16 +55,23 @@ impl Scene {
 
     /// The bank's word, stored as the outbox stores it: with what it means for the till in the same commit.
     async fn settle(&self, operation: &Operation, state: State) -> Checked<Operation> {
+        self.settle_at(operation, state, Timestamp::now()).await
+    }
+
+    async fn settle_at(&self, operation: &Operation, state: State, now: Timestamp) -> Checked<Operation> {
         let key = operation.key;
         let store = &self.till.inner.store;
         let settled = store.write(Priority::Background, move |tx| {
-            let now = Timestamp::now();
             let result = json!({"id": "pay_1", "approval_code": "8F21K0", "card": {"brand": "visa", "last4": "4242"}});
             tx.execute(
                 "UPDATE operations SET state = ?2, result = ?3, due_at = NULL, updated_at = ?4,
                      settled_at = iif(?5, ?4, NULL)
                  WHERE key = ?1",
                 params![key.as_bytes(), state.as_str(), result.to_string(), now.as_millisecond(), state.is_final()],
+            )?;
+            tx.execute(
+                "INSERT INTO attempts (key, attempt, at, event) VALUES (?1, 1, ?2, 'answer')",
+                params![key.as_bytes(), now.as_millisecond()],
             )?;
             let operation = outbox::by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
             paying::settled(tx, &Signature { who: audit::BANK.to_owned(), at: now }, &operation)

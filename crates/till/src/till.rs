@@ -479,7 +479,7 @@ pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteEr
     }
 }
 
-fn not_read(error: ReadError<TillError>) -> TillError {
+pub(crate) fn not_read(error: ReadError<TillError>) -> TillError {
     match error {
         ReadError::Failed(failed) => failed,
         ReadError::Storage(_) | ReadError::Closed | ReadError::Overloaded => TillError::Storage(error.to_string()),

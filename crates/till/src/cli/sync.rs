@@ -5,11 +5,10 @@ use super::{
     args::Sync,
     output::{Out, document},
 };
-use jiff::Timestamp;
 use outbox::HttpTransport;
 use protocol::Key;
 use std::{collections::HashMap, process::ExitCode, time::Duration};
-use till::{Bank, Event, Operation, OperationQuery, Secret, State, Summary, Till, TillError};
+use till::{Bank, Event, Operation, OperationQuery, Place, Secret, State, Summary, Till, TillError};
 use tokio::{
     sync::broadcast::{
         Receiver,
@@ -41,8 +40,8 @@ pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, F
 }
 
 pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
-    let mut told = Lines::new(&till);
-    let attention = Attention::at_start(&till).await?;
+    let mut told = Lines::new(&till).await?;
+    let mut attention = Attention::at_start(&till).await?;
     let end = end_of_process()?;
     let shutdown = CancellationToken::new();
     let mut settling = till.start_settling(Some(bank), shutdown.clone())?;
@@ -124,27 +123,38 @@ fn end_of_process() -> Result<impl Future<Output = ()>, Failure> {
 }
 
 /// What needed attention when this `sync` began, each with the last answer in its log: before it may be left to people, the
-/// bank is asked once more what became of it.
+/// bank is asked once more what became of it. One that belongs to another bank is not: there is nobody to ask.
 struct Attention {
-    at_start: HashMap<Key, i64>,
+    to_look_up: HashMap<Key, i64>,
 }
 
 impl Attention {
     async fn at_start(till: &Till) -> Result<Self, TillError> {
-        let mut at_start = HashMap::new();
-        let query = OperationQuery { state: Some(State::NeedsAttention), ..OperationQuery::default() };
-        for operation in till.operations(query).await?.operations {
-            at_start.insert(operation.key, last_answer(till, operation.key).await?);
+        let mut to_look_up = HashMap::new();
+        let state = Some(State::NeedsAttention);
+        let mut query = OperationQuery { state, oldest_first: true, ..OperationQuery::default() };
+        loop {
+            let page = till.operations(query).await?;
+            query.after = page.operations.last().map(|operation| operation.seq);
+            for operation in page.operations {
+                to_look_up.insert(operation.key, last_answer(till, operation.key).await?);
+            }
+            if !page.more {
+                return Ok(Self { to_look_up });
+            }
         }
-        Ok(Self { at_start })
     }
 
-    async fn was_looked_up(&self, till: &Till) -> Result<bool, TillError> {
-        for (&key, &before) in &self.at_start {
-            let is_open = till.operation(key).await?.state == State::NeedsAttention;
+    async fn was_looked_up(&mut self, till: &Till) -> Result<bool, TillError> {
+        let bank = till.bank_asked().await?;
+        while let Some((&key, &before)) = self.to_look_up.iter().next() {
+            let operation = till.operation(key).await?;
+            let is_elsewhere = bank.as_ref().is_some_and(|bank| bank.is_foreign_to(&operation));
+            let is_open = operation.state == State::NeedsAttention && !is_elsewhere;
             if is_open && last_answer(till, key).await? <= before {
                 return Ok(false);
             }
+            self.to_look_up.remove(&key);
         }
         Ok(true)
     }
@@ -160,19 +170,20 @@ struct Lines {
     till: Till,
     events: Receiver<Event>,
     out: Out,
-    /// When the last change that was printed was made.
-    up_to: Timestamp,
+    /// How far the changes were printed.
+    place: Place,
 }
 
 impl Lines {
-    fn new(till: &Till) -> Self {
-        Self { till: till.clone(), events: till.subscribe(), out: Out::new(), up_to: Timestamp::now() }
+    async fn new(till: &Till) -> Result<Self, TillError> {
+        let events = till.subscribe();
+        Ok(Self { till: till.clone(), events, out: Out::new(), place: Place::at(till.last_change().await?) })
     }
 
     /// Waits for the next event, and prints it where it is about an operation.
     async fn print_next(&mut self) -> Result<(), Failure> {
         match self.events.recv().await {
-            Ok(Event::OperationChanged(operation)) => self.print(&operation),
+            Ok(Event::OperationChanged(operation)) => self.print_told(&operation).await,
             Ok(_) => Ok(()),
             Err(RecvError::Lagged(_)) => self.print_missed().await,
             // The sender lives as long as the till.
@@ -184,7 +195,7 @@ impl Lines {
     async fn print_rest(&mut self) -> Result<(), Failure> {
         loop {
             match self.events.try_recv() {
-                Ok(Event::OperationChanged(operation)) => self.print(&operation)?,
+                Ok(Event::OperationChanged(operation)) => self.print_told(&operation).await?,
                 Ok(_) => {}
                 Err(TryRecvError::Lagged(_)) => self.print_missed().await?,
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
@@ -194,12 +205,10 @@ impl Lines {
 
     /// The reader of the lines was slower than the bank: what changed meanwhile is read from the file.
     async fn print_missed(&mut self) -> Result<(), Failure> {
-        let since = self.up_to;
-        let mut query = OperationQuery { oldest_first: true, ..OperationQuery::default() };
         loop {
-            let page = self.till.operations(query).await?;
-            query.after = page.operations.last().map(|operation| operation.seq);
-            for operation in page.operations.iter().filter(|operation| operation.updated_at >= since) {
+            let page = self.till.changed_since(self.place.to_catch_up_from()).await?;
+            self.place = Place::at(page.up_to);
+            for operation in &page.operations {
                 self.print(operation)?;
             }
             if !page.more {
@@ -208,8 +217,12 @@ impl Lines {
         }
     }
 
+    async fn print_told(&mut self, operation: &Operation) -> Result<(), Failure> {
+        self.print(operation)?;
+        Ok(self.place.told_one(&self.till).await?)
+    }
+
     fn print(&mut self, operation: &Operation) -> Result<(), Failure> {
-        self.up_to = self.up_to.max(operation.updated_at);
         Ok(self.out.line(&document(operation).to_string())?)
     }
 }

@@ -1,20 +1,20 @@
 //! What is told of the queue, also to a listener that was too slow.
 
 use super::{Checked, Scene};
-use crate::{Chip, Event, State, settling::Teller};
+use crate::{Chip, Event, Place, State, settling::Teller};
 
 #[tokio::test]
 async fn what_was_missed_is_told_out_of_the_file() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;
-    let told_before = scene.settle(&scene.by_card(&sale, 100).await?, State::Declined).await?;
-    // Times are kept in milliseconds: what was told and what was missed must not fall into one.
-    while jiff::Timestamp::now().as_millisecond() <= told_before.updated_at.as_millisecond() {
-        tokio::task::yield_now().await;
-    }
-    let missed = scene.settle(&scene.by_card(&sale, 200).await?, State::Approved).await?;
+    scene.settle(&scene.by_card(&sale, 100).await?, State::Declined).await?;
+    let clicked = scene.by_card(&sale, 200).await?;
+    let told_up_to = scene.till.last_change().await?;
+    // The clock is set back before what is missed.
+    let long_ago = clicked.updated_at - jiff::SignedDuration::from_hours(10 * 365 * 24);
+    let missed = scene.settle_at(&clicked, State::Approved, long_ago).await?;
     let mut events = scene.till.subscribe();
-    let mut teller = Teller { till: scene.till.clone(), up_to: missed.updated_at };
+    let mut teller = Teller { till: scene.till.clone(), place: Place::at(told_up_to) };
     teller.catch_up().await;
     // The clicks' own summaries may still come in between.
     let told: Vec<_> = std::iter::from_fn(|| events.try_recv().ok()).collect();
@@ -22,6 +22,30 @@ async fn what_was_missed_is_told_out_of_the_file() -> Checked {
     let expected = [Event::OperationChanged(Box::new(missed)), Event::SaleChanged { sale_id: sale.id }];
     assert_eq!(changes, expected);
     assert!(matches!(told.last(), Some(Event::SummaryChanged(summary)) if summary.chip == Chip::Ok), "{told:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_listeners_place_moves_on_behind_what_may_still_be_told() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let begun = scene.till.last_change().await?;
+    let mut place = Place::at(begun);
+    let operation = scene.by_card(&sale, 100).await?;
+    let first = scene.till.last_change().await?;
+    assert!(first > begun);
+    let tell = async |place: &mut Place, times| {
+        for _ in 0..times {
+            place.told_one(&scene.till).await?;
+        }
+        Ok::<_, crate::TillError>(place.to_catch_up_from())
+    };
+    assert_eq!(tell(&mut place, 8_192).await?, begun, "as many may still wait to be told");
+    scene.settle(&operation, State::Approved).await?;
+    assert_eq!(tell(&mut place, 8_192).await?, first);
+    let changes = scene.till.changed_since(first).await?;
+    assert_eq!(changes.operations, [scene.till.operation(operation.key).await?]);
+    assert_eq!((changes.up_to, changes.more), (scene.till.last_change().await?, false));
     Ok(())
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Seen {
     pub(crate) answers_max: Option<u32>,
     /// Whether a look at a strange one finds it approved.
     pub(crate) is_resolved: bool,
+    /// Whom the secret stands for; `demo` where none is named.
+    pub(crate) merchant: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -66,7 +68,9 @@ impl FakeBank {
     fn answer(&self, mut stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
         let request = Request::read(&mut stream)?;
         let (status, kind, body) = match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "/v1/policy") => (200, "application/json", policy()?),
+            ("GET", "/v1/policy") => {
+                (200, "application/json", policy(self.seen(|seen| seen.merchant.unwrap_or("demo")))?)
+            }
             ("POST", "/v1/payments") => {
                 let payment = PaymentRequest::decode(&request.body)?;
                 let key = request.key.ok_or("no key")?;
@@ -131,10 +135,10 @@ impl FakeBank {
 
 type Answer = (u16, &'static str, Vec<u8>);
 
-fn policy() -> Result<Vec<u8>, serde_json::Error> {
+fn policy(merchant: &str) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&Policy {
         bank_id: Uuid::from_u128(0xba4c),
-        merchant: "demo".to_owned(),
+        merchant: merchant.to_owned(),
         claims: Policy::CLAIMS_PERMANENT.to_owned(),
         retention_s: 86_400,
         key_format: "uuid".to_owned(),

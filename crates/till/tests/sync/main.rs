@@ -157,6 +157,42 @@ fn what_needs_attention_is_looked_up_and_told_by_the_exit_code() -> Checked {
 }
 
 #[test]
+fn what_belongs_to_another_merchant_is_not_waited_for_and_says_so() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(STRANGE, "1")?;
+    scene.pay(SILENT, "1")?;
+    let child = scene.kassa_till(&["sync"]).spawn()?;
+    wait_for("both", || scene.bank.seen(|seen| seen.requests == 2))?;
+    wait_for("the end of the first", || scene.states().is_ok_and(|states| states == ["needs_attention", "sending"]))?;
+    signal(&child, "-TERM")?;
+    child.wait_with_output()?;
+    scene.bank.seen(|seen| seen.merchant = Some("another"));
+    let lookups = scene.bank.seen(|seen| seen.lookups);
+    // The unsettled one waits for its merchant, and names it.
+    assert_eq!(scene.run(&["sync", "--until-settled", "--timeout", "2s"])?.status.code(), Some(3));
+    let waiting = documents(&scene.run(&["operations", "--json", "--state", "unknown"])?)?;
+    let reason = text(&waiting[0], "reason");
+    assert!(reason.starts_with("other-bank: demo at 00000000-0000-0000-0000-00000000ba4c"), "{reason:?}");
+    assert_eq!(scene.bank.seen(|seen| (seen.requests, seen.lookups)), (2, lookups));
+    Ok(())
+}
+
+#[test]
+fn what_needs_attention_at_another_merchant_ends_the_wait() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(STRANGE, "1")?;
+    assert_eq!(scene.run(&["sync", "--until-settled"])?.status.code(), Some(4));
+    scene.bank.seen(|seen| seen.merchant = Some("another"));
+    let lookups = scene.bank.seen(|seen| seen.lookups);
+    let begun = Instant::now();
+    let synced = scene.run(&["sync", "--until-settled", "--timeout", "60s"])?;
+    assert_eq!(synced.status.code(), Some(4), "{}", String::from_utf8_lossy(&synced.stderr));
+    assert!(begun.elapsed() < Duration::from_secs(40), "it waited for a look that nobody makes");
+    assert_eq!(scene.bank.seen(|seen| seen.lookups), lookups);
+    Ok(())
+}
+
+#[test]
 fn asked_to_end_it_leaves_what_was_in_flight_unknown() -> Checked {
     let scene = Scene::new()?;
     scene.pay(SILENT, "1")?;
