@@ -88,12 +88,24 @@ pub enum OpenError {
         /// What went wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// SQLite could not open or read the file.
+    /// The file is damaged, or no database at all. Trying again doesn't help.
+    #[error("damaged, or not a database: {0}")]
+    Damaged(rusqlite::Error),
+    /// SQLite could not open or read the file now.
     #[error("{0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
     /// The file system refused.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Damaged(error),
+            _ => OpenError::Sqlite(error),
+        }
+    }
 }
 
 /// Why the file did not do what was asked of it. Cheap to clone: one failure answers a whole batch.

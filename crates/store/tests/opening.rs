@@ -149,7 +149,7 @@ fn something_that_is_no_database_is_refused_and_left_as_it_is() {
     std::fs::write(&path, "Dear shop, ".repeat(500)).unwrap();
     let before = std::fs::read(&path).unwrap();
     let refused = Store::open(&path, &schema(&[FIRST])).unwrap_err();
-    assert!(matches!(refused, OpenError::Sqlite(_)), "{refused}");
+    assert!(matches!(refused, OpenError::Damaged(_)), "{refused}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
