@@ -294,6 +294,22 @@ async fn what_needed_attention_is_listed_and_settled_after_a_look_at_the_gateway
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_can_never_be_counted_is_for_a_person() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let away = bank.http.put(format!("{}/lab/faults", bank.gateway_url)).bearer_auth("lab_run");
+    away.json(&json!([{"at": "received", "do": "status", "status": 503}])).send().await?;
+    let other = rusqlite::Connection::open(dir.path().join("bank.db"))?;
+    other.execute_batch(
+        "CREATE TRIGGER rule BEFORE UPDATE ON gateway_calls BEGIN SELECT RAISE(ABORT, 'never again'); END",
+    )?;
+    assert_eq!(bank.pay(KEY, &coffee()).await?.status(), 409);
+    let state = within(async || bank.state(KEY).await.filter(|state| state != "processing")).await?;
+    assert_eq!(state, "needs_attention");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn health_names_the_part_that_is_away() -> Result {
     let dir = tempfile::tempdir()?;
     let bank = start(config(dir.path())).await?;

@@ -10,7 +10,7 @@ use crate::{
 use futures::FutureExt;
 use rusqlite::Connection;
 use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
-use store::{Priority, WriteError};
+use store::{Priority, StorageError, WriteError};
 use thiserror::Error;
 
 /// After so many panics in a row a person must look.
@@ -48,6 +48,17 @@ enum Saved {
     /// It is not: the row is another's by now. What this run found out is void.
     Lost,
 }
+
+/// Why a result is not in the file and will not be by this process.
+enum NotStored {
+    /// It breaks a rule of the store, today and tomorrow.
+    Never,
+    /// The store is closing: the next process finishes it.
+    Closing,
+}
+
+/// What a person is told of a result that breaks a rule of the store.
+const NEVER: &str = "the result can't be stored: it breaks a rule of the store";
 
 /// Takes the flight off the list however the task ends.
 struct Landing<W: Work> {
@@ -240,24 +251,28 @@ impl<W: Work> Engine<W> {
             let saved = match verdict {
                 Verdict::NeedsAttention(reason) => self.save_attention(&record, reason).await,
                 Verdict::Settled(settlement) => match self.save(&record, settlement.clone(), false).await {
-                    Some(Saved::CancelWanted) => self.undo(&record, settlement).await,
+                    Ok(Saved::CancelWanted) => self.undo(&record, settlement).await,
                     saved => saved,
                 },
             };
+            let saved = match saved {
+                Err(NotStored::Never) => self.save_attention(&record, NEVER.into()).await,
+                saved => saved,
+            };
             return match saved {
-                Some(Saved::Stored(record)) => Phase::Ended { record, first },
-                Some(Saved::CancelWanted | Saved::Lost) => {
+                Ok(Saved::Stored(record)) => Phase::Ended { record, first },
+                Ok(Saved::CancelWanted | Saved::Lost) => {
                     tracing::error!(operation = record.id, owner = %record.owner, "a result was void: the operation is another's");
                     Phase::Unknown
                 }
-                // The store is closing: the next process finishes it.
-                None => Phase::Unknown,
+                // The next process finishes it.
+                Err(NotStored::Closing | NotStored::Never) => Phase::Unknown,
             };
         }
     }
 
     /// Takes back a result that came although the operation was wanted cancelled.
-    async fn undo(&self, record: &Arc<Record>, settlement: Settlement) -> Option<Saved> {
+    async fn undo(&self, record: &Arc<Record>, settlement: Settlement) -> Result<Saved, NotStored> {
         let mut pause = Pause::new();
         for _ in 0..PANICS_MAX {
             let undoing = self.inner.work.undo(job(record, None), settlement.clone());
@@ -272,7 +287,7 @@ impl<W: Work> Engine<W> {
         self.save_attention(record, "taking back panicked again and again".into()).await
     }
 
-    async fn save(&self, record: &Arc<Record>, settlement: Settlement, even_so: bool) -> Option<Saved> {
+    async fn save(&self, record: &Arc<Record>, settlement: Settlement, even_so: bool) -> Result<Saved, NotStored> {
         let now = self.now();
         let record = record.clone();
         self.persist(move |tx| {
@@ -289,7 +304,7 @@ impl<W: Work> Engine<W> {
         .await
     }
 
-    async fn save_cancelled(&self, record: &Arc<Record>, own: Rows) -> Option<Saved> {
+    async fn save_cancelled(&self, record: &Arc<Record>, own: Rows) -> Result<Saved, NotStored> {
         let now = self.now();
         let record = record.clone();
         self.persist(move |tx| {
@@ -303,7 +318,7 @@ impl<W: Work> Engine<W> {
         .await
     }
 
-    async fn save_attention(&self, record: &Arc<Record>, reason: String) -> Option<Saved> {
+    async fn save_attention(&self, record: &Arc<Record>, reason: String) -> Result<Saved, NotStored> {
         tracing::error!(operation = record.id, %reason, "an operation needs attention");
         let record = record.clone();
         self.persist(move |tx| {
@@ -317,23 +332,57 @@ impl<W: Work> Engine<W> {
     }
 
     /// Writes until it is in the file. Nobody is told a result before; those who wait are told to come again.
-    /// None where the store is closing.
     async fn persist<T: Send + 'static>(
         &self,
         piece: impl Fn(&Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
-    ) -> Option<T> {
+    ) -> Result<T, NotStored> {
         let piece = Arc::new(piece);
         let mut pause = Pause::new();
         loop {
             let piece = piece.clone();
             match self.inner.store.write(Priority::Click, move |tx| piece(tx)).await {
-                Ok(done) => return Some(done),
-                Err(WriteError::Closed) => return None,
+                Ok(done) => return Ok(done),
+                Err(WriteError::Closed) => return Err(NotStored::Closing),
+                Err(WriteError::Refused(error)) if !may_pass(&error) => {
+                    tracing::error!(%error, "a result can't be stored");
+                    return Err(NotStored::Never);
+                }
+                Err(WriteError::Storage(error @ StorageError::Panicked(_))) => {
+                    tracing::error!(%error, "a result can't be stored");
+                    return Err(NotStored::Never);
+                }
                 Err(error) => tracing::warn!(%error, "a result could not be stored yet"),
             }
             pause.rest().await;
         }
     }
+}
+
+/// Whether the same statements may succeed when they are tried again: what stood in the way was the file's state, such as
+/// locked or full, and not what is written.
+#[must_use]
+pub fn may_pass(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, NoLargeFileSupport,
+        OperationAborted, OperationInterrupted, OutOfMemory, PermissionDenied, ReadOnly, SystemIoFailure,
+    };
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            CannotOpen
+                | DatabaseBusy
+                | DatabaseLocked
+                | DiskFull
+                | FileLockingProtocolFailed
+                | NoLargeFileSupport
+                | OperationAborted
+                | OperationInterrupted
+                | OutOfMemory
+                | PermissionDenied
+                | ReadOnly
+                | SystemIoFailure
+        )
+    )
 }
 
 /// Reads a known key, and makes it ours where it is processing: its flight would be known if its owner were alive.

@@ -93,6 +93,7 @@ mod work;
 pub use cancel::Cancel;
 pub use clock::{Clock, SystemClock};
 pub use engine::{Answer, Config, Engine, Hindrance, Unavailable};
+pub use execution::may_pass;
 pub use flight::Limits;
 pub use record::{Owner, Record, Response, State};
 pub use recovery::Progress;

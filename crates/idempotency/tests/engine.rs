@@ -28,6 +28,8 @@ struct Seen {
     undone: AtomicU32,
     panics_left: AtomicU32,
     attention: AtomicBool,
+    /// The rows of the result break a rule of the store.
+    breaks_a_rule: AtomicBool,
     /// A run goes on when it gets a permit.
     gate: Semaphore,
     payloads: Mutex<Vec<Vec<u8>>>,
@@ -50,6 +52,7 @@ impl Seen {
             undone: AtomicU32::new(0),
             panics_left: AtomicU32::new(0),
             attention: AtomicBool::new(false),
+            breaks_a_rule: AtomicBool::new(false),
             gate: Semaphore::new(permits),
             payloads: Mutex::default(),
             clock_offset_s: AtomicU32::new(0),
@@ -89,7 +92,7 @@ impl Work for Count {
         if self.0.attention.load(Ordering::SeqCst) {
             return Verdict::NeedsAttention("look at it".into());
         }
-        let id = job.id;
+        let id = (!self.0.breaks_a_rule.load(Ordering::SeqCst)).then_some(job.id);
         Verdict::Settled(Settlement {
             outcome: "done",
             subject: Some(format!("thing {}", job.id)),
@@ -424,6 +427,22 @@ async fn a_run_that_lost_the_operation_stores_nothing() -> Result {
     assert_eq!(asked.await?, Answer::InProgress);
     assert_eq!(effects(&place.path)?, 0);
     assert_eq!(engine.lookup("a", KEY).await?.ok_or("no row")?.state, State::Processing);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_the_store_will_never_take_is_for_a_person() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    seen.breaks_a_rule.store(true, Ordering::SeqCst);
+    let engine = place.engine(&seen, config()).await?;
+    assert_eq!(engine.run(request(KEY, "7")).await, Answer::NeedsAttention);
+    assert_eq!((seen.runs(), effects(&place.path)?), (1, 0));
+    let record = engine.lookup("a", KEY).await?.ok_or("no row")?;
+    assert!(matches!(record.state, State::NeedsAttention { .. }) && record.response.is_none());
+    seen.breaks_a_rule.store(false, Ordering::SeqCst);
+    assert!(engine.requeue("a", KEY).await?);
+    engine.idle().await;
+    assert_eq!(body(&engine.run(request(KEY, "7")).await), Some((&b"run 2"[..], true)));
     Ok(())
 }
 

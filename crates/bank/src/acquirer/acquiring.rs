@@ -98,7 +98,7 @@ impl Acquiring {
                 let stored = asking::until_read(&self.gateway.store, move |connection| {
                     refunds::by_operation(connection, operation)
                 })
-                .await;
+                .await?;
                 let refund = stored.ok_or("the claimed refund is not in the file")?;
                 let asked = self.refund(&job, &request, &refund).await?;
                 let moved = self.gateway.ask(&asked, call).await?;
@@ -137,7 +137,7 @@ impl Acquiring {
         let (merchant, id) = (job.scope.clone(), request.payment_id.clone());
         let payment =
             asking::until_read(&self.gateway.store, move |connection| refunds::payment(connection, &merchant, &id))
-                .await;
+                .await?;
         let Refunded { key: of_payment, .. } = payment.ok_or("the refunded payment is not in the file")?;
         let own = key(job)?;
         self.give_back(
@@ -175,7 +175,7 @@ impl Acquiring {
         asking::until_stored(&self.gateway.store, "a reversal", move |tx| {
             calls::insert(tx, operation, Purpose::Reversal, &call)
         })
-        .await;
+        .await?;
         let (amount, currency) = (request.amount, request.currency);
         let expected = Expected { amount, currency, reference: String::new() };
         let asked = self.give_back(job, Purpose::Reversal, (&key, &key), expected)?;

@@ -12,7 +12,7 @@ use crate::{
 use rand::Rng;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use store::{Priority, Store};
+use store::{Priority, ReadError, Store, WriteError};
 use uuid::Uuid;
 
 /// The pause before the second attempt; doubled from there.
@@ -68,7 +68,7 @@ impl Gateway {
                     Step::Look { .. } => self.look(request).await,
                     Step::Send => {
                         if counted.take().is_none() {
-                            call = self.count(request, gateway).await;
+                            call = self.count(request, gateway).await?;
                         }
                         self.send(request, &call, gateway).await
                     }
@@ -113,46 +113,54 @@ impl Gateway {
 
     async fn stored_call(&self, request: &Request) -> Result<Call, &'static str> {
         let (operation, purpose) = (request.operation, request.purpose);
-        let call = until_read(&self.store, move |connection| calls::get(connection, operation, purpose)).await;
+        let call = until_read(&self.store, move |connection| calls::get(connection, operation, purpose)).await?;
         call.ok_or("the call to the gateway is not in the file")
     }
 
     /// Counts an attempt before it is made. While it can't be counted it isn't made.
-    async fn count(&self, request: &Request, gateway: Uuid) -> Call {
+    async fn count(&self, request: &Request, gateway: Uuid) -> Result<Call, &'static str> {
         let (operation, purpose) = (request.operation, request.purpose);
         until_stored(&self.store, "an attempt", move |tx| calls::count(tx, operation, purpose, gateway)).await
     }
 }
 
-/// Writes until it is in the file.
+/// Writes until it is in the file. The error says why it never will be.
 pub(crate) async fn until_stored<T: Send + 'static>(
     store: &Store,
     what: &'static str,
     piece: impl Fn(&rusqlite::Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
-) -> T {
+) -> Result<T, &'static str> {
     let piece = Arc::new(piece);
     let mut back_off = BackOff::new();
     loop {
         let piece = piece.clone();
         match store.write(Priority::Click, move |tx| piece(tx)).await {
-            Ok(done) => return done,
+            Ok(done) => return Ok(done),
+            Err(WriteError::Refused(error)) if !idempotency::may_pass(&error) => {
+                tracing::error!(%error, what, "can't be stored");
+                return Err("what belongs to the call breaks a rule of the store");
+            }
             Err(error) => tracing::warn!(%error, what, "could not be stored yet"),
         }
         back_off.rest(None).await;
     }
 }
 
-/// Reads until the file can be read.
+/// Reads until the file can be read. The error says why it never will be.
 pub(crate) async fn until_read<T: Send + 'static>(
     store: &Store,
     look: impl Fn(&rusqlite::Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
-) -> T {
+) -> Result<T, &'static str> {
     let look = Arc::new(look);
     let mut back_off = BackOff::new();
     loop {
         let look = look.clone();
         match store.read(move |connection| look(connection)).await {
-            Ok(found) => return found,
+            Ok(found) => return Ok(found),
+            Err(ReadError::Failed(error)) if !idempotency::may_pass(&error) => {
+                tracing::error!(%error, "what is stored can't be read");
+                return Err("what is stored of the operation can't be read");
+            }
             Err(error) => tracing::warn!(%error, "the store can't be read"),
         }
         back_off.rest(None).await;
