@@ -1,9 +1,7 @@
 import { fireEvent, waitFor } from '@testing-library/svelte';
 import { describe, expect, it, vi } from 'vitest';
 
-import { byId, click, hold, maybe, openWindow, press, readyToCharge, shown, textOf } from './window';
-
-const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+import { byId, click, hold, maybe, openWindow, pause, press, readyToCharge, restart, shown, textOf } from './window';
 
 describe('confirm-pay', () => {
   it('makes one operation of twenty clicks', async () => {
@@ -56,7 +54,7 @@ describe('confirm-pay', () => {
     await click('card-tok_visa');
     await click('confirm-pay');
     await shown('pay-approved');
-    expect(byId('new-sale').closest('aside')).toBeNull();
+    expect((await shown('new-sale')).closest('aside')).toBeNull();
   });
 });
 
@@ -196,10 +194,7 @@ describe('the states of a payment', () => {
   it('opens on the payment where the program was killed in the middle', async () => {
     const { till, made } = await charged();
     till.settle(made.key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' });
-    document.body.innerHTML = '';
-    const { render } = await import('@testing-library/svelte');
-    const App = (await import('../src/App.svelte')).default;
-    render(App, { backend: till });
+    restart(till);
     await shown('pay-unknown');
     expect(maybe('pay')).toBeNull();
   });

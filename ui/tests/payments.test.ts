@@ -5,6 +5,7 @@ import type { MemoryBackend } from '../src/lib/backend-memory';
 import { byId, click, maybe, openWindow, shown, textOf } from './window';
 
 async function pay(till: MemoryBackend): Promise<string> {
+  await till.newSale();
   await till.addArticle('1001', null);
   const sale = await till.openSale();
   const { tenderId } = await till.beginTender(sale.id);

@@ -1,6 +1,6 @@
 // The window over a till in memory, with hands.
 
-import { fireEvent, render, screen, waitFor } from '@testing-library/svelte';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/svelte';
 
 import App from '../src/App.svelte';
 import { MemoryBackend, type MemoryOptions } from '../src/lib/backend-memory';
@@ -14,8 +14,23 @@ export async function shown(id: string): Promise<HTMLElement> {
   return waitFor(() => byId(id));
 }
 
+/** A finger or a mouse on what has the test id, once it takes a click. */
 export async function click(id: string): Promise<void> {
-  await fireEvent.click(await shown(id));
+  const target = await waitFor(() => {
+    const found = byId(id);
+    if (found.closest('[data-settling]')) throw new Error(`${id} takes no click yet`);
+    return found;
+  });
+  await tap(target);
+}
+
+/** Presses and lets go of a pointer; `count` is which click of a series it is. */
+export async function tap(target: HTMLElement, count = 1): Promise<void> {
+  const init = { bubbles: true, cancelable: true, detail: count };
+  // What is clicked has the focus, in the engine that the window runs in too.
+  if (target.dispatchEvent(new MouseEvent('mousedown', init))) target.focus();
+  target.dispatchEvent(new MouseEvent('mouseup', init));
+  await fireEvent.click(target, { detail: count });
 }
 
 /** A key goes down and up again at what has the focus. */
@@ -59,6 +74,22 @@ export async function openWindow(options: MemoryOptions = {}, lines = 0): Promis
   await waitFor(() => byId('article-1001'));
   if (lines > 0) await waitFor(() => byId(`line-${lines}`));
   return till;
+}
+
+/** The program ends and starts again over the same till. */
+export function restart(till: MemoryBackend): void {
+  cleanup();
+  render(App, { backend: till });
+}
+
+/** Resolves after `ms` of the machine's time. */
+export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+
+/** A promise that is kept from outside. */
+export function gate(): { open: () => void; passed: Promise<void> } {
+  let open = () => {};
+  const passed = new Promise<void>((done) => (open = done));
+  return { open, passed };
 }
 
 /** Chooses a card in the Pay dialog, up to the moment before the click that charges. */

@@ -39,8 +39,8 @@ function refuse(code: ErrorCode, message: string): CommandError {
 
 
 export class MemoryBackend implements Backend {
-  /** How often `payCard` was called, and how many operations that made. */
-  readonly counts = { payCard: 0, effects: 0, retryNow: 0 };
+  /** How often a command was called, and how many operations `payCard` made. */
+  readonly counts = { payCard: 0, effects: 0, retryNow: 0, openSale: 0 };
   /** While set, every command that writes something fails with it. */
   storageFault: string | null = null;
   readonly currency: string;
@@ -84,6 +84,11 @@ export class MemoryBackend implements Backend {
     return [...this.#operations.values()].reverse();
   }
 
+  /** Tells the window that a sale changed. */
+  tellSale(saleId: string): void {
+    this.#listeners.forEach((each) => each.saleChanged({ saleId }));
+  }
+
   /** Puts a held sale out of sight. */
   forget(saleId: string): void {
     this.#held = this.#held.filter((id) => id !== saleId);
@@ -100,7 +105,7 @@ export class MemoryBackend implements Backend {
     this.#settleTender(operation);
     const told = this.#operations.get(key) as Operation;
     this.#listeners.forEach((each) => each.operationChanged({ ...told }));
-    this.#tellSale(told.saleId);
+    this.tellSale(told.saleId);
     this.#tellSummary();
   }
 
@@ -143,6 +148,7 @@ export class MemoryBackend implements Backend {
   }
 
   async openSale(): Promise<Sale> {
+    this.counts.openSale += 1;
     return this.#copy(this.#openSale());
   }
 
@@ -194,9 +200,12 @@ export class MemoryBackend implements Backend {
   }
 
   async newSale(): Promise<Sale> {
-    // One that is open already is given back: nothing is written.
-    if (this.#current() === undefined) this.#save();
-    return this.#copy(this.#openSale());
+    // One that is not completed is given back: nothing is written.
+    if (this.#front()?.state === 'completed') {
+      this.#save();
+      this.#open = null;
+    }
+    return this.#tellOf(this.#openSale());
   }
 
   async beginTender(saleId: string) {
@@ -235,6 +244,7 @@ export class MemoryBackend implements Backend {
       state: 'settling',
       operation,
     });
+    this.tellSale(sale.id);
     this.#tellSummary();
     this.#runBank(operation.key, payment.card);
     return { ...operation };
@@ -266,7 +276,7 @@ export class MemoryBackend implements Backend {
       throw refuse('sale-frozen', saleId);
     this.#save();
     sale.state = 'open';
-    return this.#copy(sale);
+    return this.#tellOf(sale);
   }
 
   async holdSale(saleId: string): Promise<Sale> {
@@ -274,7 +284,8 @@ export class MemoryBackend implements Backend {
     const sale = this.#sale(saleId);
     if (sale.state !== 'completed') this.#held.push(saleId);
     this.#open = null;
-    return this.#copy(this.#openSale());
+    this.tellSale(saleId);
+    return this.#tellOf(this.#openSale());
   }
 
   async heldSales(): Promise<Sale[]> {
@@ -289,7 +300,7 @@ export class MemoryBackend implements Backend {
     if (open && (open.lines.length > 0 || open.state === 'paying')) this.#held.push(open.id);
     this.#held = this.#held.filter((id) => id !== saleId);
     this.#open = saleId;
-    return this.#copy(this.#sale(saleId));
+    return this.#tellOf(this.#sale(saleId));
   }
 
   async receipt(saleId: string): Promise<Receipt> {
@@ -348,13 +359,13 @@ export class MemoryBackend implements Backend {
     return sale;
   }
 
-  #current(): Sale | undefined {
-    const known = this.#open === null ? undefined : this.#sales.get(this.#open);
-    return known?.state === 'completed' ? undefined : known;
+  #front(): Sale | undefined {
+    return this.#open === null ? undefined : this.#sales.get(this.#open);
   }
 
+  /** The sale in front. A completed one stays there until `newSale`: somebody must have seen that it is paid. */
   #openSale(): Sale {
-    const known = this.#current();
+    const known = this.#front();
     if (known) return known;
     const sale: Sale = {
       id: this.#id('sale'),
@@ -373,7 +384,14 @@ export class MemoryBackend implements Backend {
     };
     this.#sales.set(sale.id, sale);
     this.#open = sale.id;
+    this.tellSale(sale.id);
     return sale;
+  }
+
+  /** Tells that a sale changed, as the till does after every command but those that only read. */
+  #tellOf(sale: Sale): Sale {
+    this.tellSale(sale.id);
+    return this.#copy(sale);
   }
 
   #copy(sale: Sale): Sale {
@@ -386,7 +404,7 @@ export class MemoryBackend implements Backend {
 
   #edit(change: (sale: Sale) => void): Sale {
     const sale = this.#openSale();
-    if (sale.state !== 'open') throw refuse('sale-frozen', sale.id);
+    if (sale.state !== 'open') throw refuse(sale.state === 'completed' ? 'sale-changed' : 'sale-frozen', sale.id);
     this.#save();
     change(sale);
     sale.lines.forEach((line, index) => {
@@ -404,7 +422,7 @@ export class MemoryBackend implements Backend {
     sale.tax = sum(sale.taxes.map(({ tax }) => tax));
     sale.net = sale.total - sale.tax;
     sale.due = sale.total;
-    return this.#copy(sale);
+    return this.#tellOf(sale);
   }
 
   #newOperation(sale: Sale, amount: number, card: string): Operation {
@@ -481,7 +499,7 @@ export class MemoryBackend implements Backend {
       if (operation) this.#operations.set(operation.key, { ...operation, receiptNumber: sale.receiptNumber });
     }
     this.#held = this.#held.filter((id) => id !== sale.id);
-    this.#tellSale(sale.id);
+    this.tellSale(sale.id);
   }
 
   #summary(): Summary {
@@ -491,9 +509,5 @@ export class MemoryBackend implements Backend {
   #tellSummary(): void {
     const summary = this.#summary();
     this.#listeners.forEach((each) => each.summaryChanged(summary));
-  }
-
-  #tellSale(saleId: string): void {
-    this.#listeners.forEach((each) => each.saleChanged({ saleId }));
   }
 }

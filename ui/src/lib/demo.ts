@@ -27,6 +27,7 @@ async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
     { state: 'saved', lastAnswer: 'no-connection', attempts: 2 },
   ];
   for (let n = 0; n < many; n += 1) {
+    await till.newSale();
     await till.addArticle(skus[n % skus.length] ?? '1001', String(1 + (n % 3)));
     const sale = await till.openSale();
     const { tenderId } = await till.beginTender(sale.id);
@@ -35,8 +36,9 @@ async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
     till.settle(made.key, { state: 'sending', attempts: 1, createdAt: ago((many - n) * 11) }, 'sent', 'POST /v1/payments');
     if (change.attempts !== 1) till.settle(made.key, { state: 'unknown', lastAnswer: 'time-out' }, 'answer', 'time-out');
     till.settle(made.key, change, change.lastAnswer ? 'answer' : 'result', change.lastAnswer ?? change.state ?? '');
-    if ((await till.openSale()).id === sale.id) await till.holdSale(sale.id);
+    if ((await till.openSale()).state !== 'completed') await till.holdSale(sale.id);
   }
+  await till.newSale();
 }
 
 export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> {

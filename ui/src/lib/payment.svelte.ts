@@ -21,7 +21,6 @@ export class PaymentStore {
   confirming = $state(false);
   operation = $state.raw<Operation | null>(null);
   taken = $state.raw<CashTaken | null>(null);
-  /** When the shown panel came up, for the keys that it does not take yet. */
   shownAt = $state(0);
   startedAt = $state(0);
 
@@ -37,6 +36,17 @@ export class PaymentStore {
   tooLittle = $derived(this.kind === 'cash' && this.offer !== null && this.begun !== null && this.offer < this.begun.cashDue);
   ready = $derived(this.offer !== null && this.offer > 0 && !this.tooLittle && !this.confirming);
 
+  /** True where a part is paid: the sale can be put aside, and not be a cart again. */
+  partPaid: boolean = $derived.by(() => (this.sale.current?.paid ?? 0) > 0);
+  /** What is still due; null while the sale that is shown does not know of a payment that has ended. */
+  rest: number | null = $derived.by(() => {
+    const { operation } = this;
+    const sale = this.sale.current;
+    if (sale === null) return null;
+    const tender = sale.tenders.find((each) => each.operation?.key === operation?.key);
+    return operation !== null && isFinal(operation) && tender?.state !== operation.state ? null : sale.due;
+  });
+
   #told: { key: string; panel: Panel } | null = null;
   panel: Panel | null = $derived.by(() => {
     const operation = this.operation;
@@ -49,6 +59,9 @@ export class PaymentStore {
 
   /** The opening of the dialog that is waiting for its tender's id. */
   #opening: object | null = null;
+  #refreshing: Promise<void> | null = null;
+  /** Something changed while the till was being asked: it is asked once more. */
+  #again = false;
 
   constructor(
     readonly backend: Backend,
@@ -56,12 +69,16 @@ export class PaymentStore {
     readonly sale: SaleStore,
     readonly queue: QueueStore,
     readonly clock: Clock,
-  ) {}
+  ) {
+    sale.locked = () => this.at !== 'closed';
+  }
 
-  /** Shows a sale as it stands: its cart, its tender choice or the state of its payment. */
+  /** Shows a sale as it stands: its cart, its tender choice, the state of its payment or the change to give. */
   resume(sale: Sale): void {
     const operation = lastOperation(sale.tenders);
+    const cash = sale.state === 'completed' ? completedInCash(sale.tenders) : null;
     if (sale.state === 'open') this.#close();
+    else if (cash !== null) this.#showTaken({ sale, change: cash.change ?? 0, rounding: 0, drawer: cash.amount });
     else if (operation !== null && !(operation.state === 'approved' && sale.due > 0)) this.#showOperation(operation);
     else void this.open('card');
   }
@@ -71,7 +88,7 @@ export class PaymentStore {
     if (this.at !== 'closed' && this.at !== 'choose') return;
     const sale = this.sale.current;
     if (sale === null || sale.lines.length === 0 || this.trouble.storage) return;
-    if (this.at === 'closed') await this.#begin(sale, kind);
+    if (this.at === 'closed') await this.#begin(kind);
     else this.choose(kind);
     if (exact) this.takeExact();
   }
@@ -109,6 +126,8 @@ export class PaymentStore {
     const { begun, card, offer } = this;
     const sale = this.sale.current;
     if (!this.ready || begun === null || offer === null || sale === null) return;
+    // Never an amount that the cashier read off another total.
+    if (begun.due !== sale.due) return this.refresh();
     this.confirming = true;
     try {
       if (this.kind === 'card' && card !== null) {
@@ -120,8 +139,7 @@ export class PaymentStore {
         const taken = await this.trouble.write(() => this.backend.payCash(payment));
         if (taken) {
           this.sale.show(taken.sale);
-          this.taken = taken;
-          this.#show('taken');
+          this.#showTaken(taken);
         }
       }
     } finally {
@@ -136,7 +154,6 @@ export class PaymentStore {
     const before = this.operation;
     this.operation = this.queue.latest(operation);
     if (!isFinal(before) && isFinal(this.operation)) {
-      this.shownAt = Date.now();
       void this.refresh();
     }
   }
@@ -148,7 +165,8 @@ export class PaymentStore {
   /** Asks the till itself, should an event have been lost. */
   async poll(): Promise<void> {
     const open = this.operation;
-    if (this.at !== 'operation' || open === null || isFinal(open)) return;
+    if (this.at !== 'operation' || open === null) return;
+    if (isFinal(open)) return this.rest === null ? this.refresh() : undefined;
     const told = await this.trouble.read(() => this.backend.operation(open.key));
     if (told) this.changed(told);
   }
@@ -158,14 +176,13 @@ export class PaymentStore {
   }
 
   async otherTender(kind: TenderKind): Promise<void> {
-    const sale = this.sale.current;
-    if (sale !== null) await this.#begin(sale, kind);
+    if (this.sale.current !== null) await this.#begin(kind);
   }
 
   /** Leaves the choice of a tender, or a payment that ended with nothing charged. */
   async back(): Promise<void> {
     const sale = this.sale.current;
-    if (this.confirming || sale === null) return;
+    if (this.confirming || sale === null || this.partPaid) return;
     if (sale.state !== 'open') {
       const again = await this.trouble.write(() => this.backend.backToCart(sale.id));
       if (!again) return;
@@ -176,7 +193,7 @@ export class PaymentStore {
 
   async hold(): Promise<void> {
     const sale = this.sale.current;
-    if (sale === null) return;
+    if (this.confirming || sale === null) return;
     const next = await this.trouble.write(() => this.backend.holdSale(sale.id));
     if (next) this.#moveTo(next);
     await this.queue.refreshHeld();
@@ -199,7 +216,8 @@ export class PaymentStore {
     if (sale === null) return;
     const operation = lastOperation(sale.tenders);
     this.#close();
-    if (sale.state !== 'open' && operation !== null) this.#showOperation(operation);
+    if (sale.state === 'completed') this.resume(sale);
+    else if (sale.state !== 'open' && operation !== null) this.#showOperation(operation);
   }
 
   #moveTo(sale: Sale): void {
@@ -211,12 +229,12 @@ export class PaymentStore {
   #showOperation(operation: Operation): void {
     this.operation = this.queue.latest(operation);
     this.startedAt = Date.now();
-    this.#show('operation');
+    this.at = 'operation';
   }
 
-  #show(at: 'operation' | 'taken'): void {
-    this.at = at;
-    this.shownAt = Date.now();
+  #showTaken(taken: CashTaken): void {
+    this.taken = taken;
+    this.at = 'taken';
   }
 
   #close(): void {
@@ -226,12 +244,17 @@ export class PaymentStore {
     this.#freshTender();
   }
 
-  async #begin(sale: Sale, kind: TenderKind): Promise<void> {
+  async #begin(kind: TenderKind): Promise<void> {
     this.#freshTender();
     this.kind = kind;
     this.at = 'choose';
     const opening = {};
     this.#opening = opening;
+    // An article tapped just before Pay is part of what is due.
+    await this.sale.settled();
+    const sale = this.sale.current;
+    if (this.#opening !== opening) return;
+    if (sale === null || sale.lines.length === 0) return this.#close();
     const begun = await this.trouble.read(() => this.backend.beginTender(sale.id));
     if (this.#opening !== opening) return;
     if (begun) this.begun = begun;
@@ -247,20 +270,45 @@ export class PaymentStore {
     this.kind = 'card';
   }
 
-  /** Shows the sale as the till has it now. */
+  /** Shows the sale as the till has it now. Called while the till is being asked, it asks once more after that. */
   async refresh(): Promise<void> {
-    const shown = this.sale.current;
-    if (shown === null) return;
-    const open = await this.trouble.read(() => this.backend.openSale());
-    if (!open || this.sale.current?.id !== shown.id) return;
-    const beingPaid = open.state === 'paying' && open.tenders.some((tender) => tender.state === 'settling');
-    if (open.id === shown.id && this.at === 'choose' && beingPaid) this.#moveTo(open);
-    else if (open.id === shown.id) this.sale.show(open);
-    // The till has moved on to a new sale: ours is complete. It stays in sight until New sale.
-    else if (this.at === 'operation' || this.at === 'taken') {
-      this.sale.show({ ...shown, state: 'completed', due: 0, receiptNumber: this.operation?.receiptNumber ?? shown.receiptNumber });
-    } else this.#moveTo(open);
+    this.#again = true;
+    this.#refreshing ??= this.#refreshAll();
+    await this.#refreshing;
   }
+
+  async #refreshAll(): Promise<void> {
+    try {
+      while (this.#again) {
+        this.#again = false;
+        await this.#refreshOnce();
+      }
+    } finally {
+      this.#refreshing = null;
+    }
+  }
+
+  async #refreshOnce(): Promise<void> {
+    await this.sale.settled();
+    const shown = this.sale.shown;
+    const front = this.sale.current;
+    if (front === null) return;
+    const sale = await this.sale.read();
+    if (this.sale.shown !== shown) this.#again = true;
+    if (sale === null) return;
+    const beingPaid = sale.state === 'completed' || sale.tenders.some((tender) => tender.state === 'settling');
+    const elsewhere = sale.id !== front.id || (this.at === 'closed' && sale.state !== 'open') || (this.at === 'choose' && beingPaid);
+    if (elsewhere) return this.#moveTo(sale);
+    this.sale.show(sale);
+    const { begun } = this;
+    if (this.at === 'choose' && !this.confirming && begun !== null && begun.due !== sale.due) void this.#begin(this.kind);
+  }
+}
+
+/** The cash that made a completed sale complete, where it was cash. */
+function completedInCash(tenders: Tender[]): Tender | null {
+  const last = tenders.findLast(({ state }) => state === 'taken' || state === 'approved');
+  return last?.kind === 'cash' ? last : null;
 }
 
 /** The operation of the newest card tender, which is the one that the cashier waits for. */

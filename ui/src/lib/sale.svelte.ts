@@ -14,6 +14,11 @@ export class SaleStore {
   selected: Line | null = $derived(this.lines.find((line) => line.id === this.selectedId) ?? null);
   editable = $derived(this.current?.state === 'open');
 
+  /** Counts what was shown, so that an answer asked for earlier is not shown over it. */
+  shown = 0;
+  /** True while the sale is being paid: what would be added now would not be in the amount. */
+  locked: () => boolean = () => false;
+
   /** Changes go to the till one after another, so that ten quick taps are ten articles. */
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -23,12 +28,25 @@ export class SaleStore {
   ) {}
 
   async load(): Promise<Sale | null> {
-    const sale = await this.trouble.read(() => this.backend.openSale());
+    const sale = await this.read();
     if (sale) this.show(sale);
     return sale;
   }
 
+  /** The sale in front as the till has it, unless another was shown since it was asked for. */
+  async read(): Promise<Sale | null> {
+    const before = this.shown;
+    const sale = await this.trouble.read(() => this.backend.openSale());
+    return before === this.shown ? sale : null;
+  }
+
+  /** Resolves once every change asked for so far has its answer. */
+  async settled(): Promise<void> {
+    await this.#tail;
+  }
+
   show(sale: Sale): void {
+    this.shown += 1;
     if (this.current?.id !== sale.id) this.entry = null;
     this.current = sale;
     if (!sale.lines.some((line) => line.id === this.selectedId)) this.select(sale.lines.at(-1)?.id ?? null);
@@ -102,6 +120,7 @@ export class SaleStore {
   }
 
   async #change(command: () => Promise<Sale> | null): Promise<Sale | null> {
+    if (this.locked()) return null;
     const turn = this.#tail.then(async () => {
       const running = command();
       if (running === null) return null;
