@@ -3,15 +3,18 @@
 
 import type { Till } from './till.svelte';
 
-/** A result panel takes no Enter this long: it may have been meant for what was there before. */
-export const RESULT_GUARD_MS = 500;
-
 function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
 }
 
 function pressesButtons(event: KeyboardEvent): boolean {
   return event.key === 'Enter' || event.key === ' ';
+}
+
+/** For what is tapped while something is typed: it takes the tap and leaves the keyboard to what is typed. */
+export function keepKeyboard(event: MouseEvent): void {
+  event.preventDefault();
+  if (typing(document.activeElement)) (document.activeElement as HTMLElement).blur();
 }
 
 /** True where the element under the keyboard does something of its own on Enter. */
@@ -32,11 +35,19 @@ export function followKeys(till: Till, focusSearch: () => void): () => void {
     inDialog = till.dialogs > 0;
     if (!pressesButtons(event) || typing(event.target)) return;
     const result = till.screen === 'sale' && (till.payment.at === 'operation' || till.payment.at === 'taken');
-    const early = result && till.dialogs === 0 && Date.now() - till.payment.shownAt < RESULT_GUARD_MS;
+    const early = result && till.dialogs === 0 && till.guard.settling;
     if (repeat || early) {
       event.preventDefault();
       event.stopImmediatePropagation();
     }
+  };
+
+  const guardClick = (event: MouseEvent) => {
+    const inPanel = till.screen === 'sale' && event.target instanceof Element && event.target.closest('main') !== null;
+    // A click that a key or a screen reader makes has no number; the keys are guarded above.
+    if (event.detail === 0 || till.guard.takes(event.detail) || !inPanel) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
   };
 
   const up = (event: KeyboardEvent) => down.delete(event.code);
@@ -48,11 +59,13 @@ export function followKeys(till: Till, focusSearch: () => void): () => void {
   };
 
   window.addEventListener('keydown', guard, true);
+  window.addEventListener('click', guardClick, true);
   window.addEventListener('keyup', up, true);
   window.addEventListener('blur', forget);
   window.addEventListener('keydown', act);
   return () => {
     window.removeEventListener('keydown', guard, true);
+    window.removeEventListener('click', guardClick, true);
     window.removeEventListener('keyup', up, true);
     window.removeEventListener('blur', forget);
     window.removeEventListener('keydown', act);
@@ -91,7 +104,7 @@ function press(till: Till, event: KeyboardEvent, focusSearch: () => void): boole
 }
 
 function pressInChoice({ payment }: Till, event: KeyboardEvent): boolean {
-  if (event.key === 'Escape') void payment.back();
+  if (event.key === 'Escape') void (payment.partPaid || payment.back());
   else if (/^\d$/.test(event.key)) payment.type(event.key);
   else if (event.key === 'Backspace') payment.type('backspace');
   else if (event.key === 'Enter' && !ownEnter(event.target)) void payment.confirm();
@@ -99,12 +112,17 @@ function pressInChoice({ payment }: Till, event: KeyboardEvent): boolean {
   return true;
 }
 
+/** The buttons beside a quantity that is typed say themselves what becomes of it. */
+function endsEntry(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('[data-testid="quantity-back"], [data-testid="quantity-set"]') !== null;
+}
+
 function pressInEntry({ sale }: Till, event: KeyboardEvent): boolean {
   if (event.key === 'Escape') sale.cancelEntry();
   else if (/^\d$/.test(event.key)) sale.type(event.key);
   else if (event.key === '.' || event.key === ',') sale.type('.');
   else if (event.key === 'Backspace') sale.type('backspace');
-  else if (event.key === 'Enter' && !ownEnter(event.target)) void sale.setEntry();
+  else if (event.key === 'Enter' && !endsEntry(event.target)) void sale.setEntry();
   else return false;
   return true;
 }

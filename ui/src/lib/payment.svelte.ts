@@ -21,7 +21,6 @@ export class PaymentStore {
   confirming = $state(false);
   operation = $state.raw<Operation | null>(null);
   taken = $state.raw<CashTaken | null>(null);
-  shownAt = $state(0);
   startedAt = $state(0);
 
   amount = $derived(this.digits === '' ? null : Number(this.digits));

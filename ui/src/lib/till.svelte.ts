@@ -3,6 +3,7 @@ import { getContext, setContext } from 'svelte';
 import { asCommandError, type Backend } from './backend';
 import { CatalogueStore } from './catalogue.svelte';
 import { Clock } from './clock.svelte';
+import { Guard } from './guard.svelte';
 import { PaymentStore } from './payment.svelte';
 import { Preferences } from './preferences.svelte';
 import { QueueStore } from './queue.svelte';
@@ -29,6 +30,7 @@ export class Till {
 
   readonly preferences = new Preferences();
   readonly clock = new Clock();
+  readonly guard = new Guard();
   readonly trouble = new Trouble();
   readonly catalogue: CatalogueStore;
   readonly sale: SaleStore;
