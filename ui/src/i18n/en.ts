@@ -232,6 +232,7 @@ export const en = {
     asking: (amount: string) => `Asking the bank… ${amount}`,
     unknown: (amount: string) => `No answer yet, ${amount}`,
     approved: (amount: string) => `Approved ${amount}. The held sale is complete.`,
+    partApproved: (amount: string, rest: string) => `Approved ${amount}. ${rest} still to pay.`,
     declined: (amount: string) => `Declined. Not charged. ${amount}`,
     cancelled: (amount: string) => `Cancelled, not charged. ${amount}`,
     attention: (amount: string) => `Needs a look, ${amount}`,

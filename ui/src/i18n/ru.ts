@@ -233,6 +233,7 @@ export const ru: Catalogue = {
     asking: (amount: string) => `Спрашиваем банк… ${amount}`,
     unknown: (amount: string) => `Ответа пока нет, ${amount}`,
     approved: (amount: string) => `Одобрено ${amount}. Отложенный чек закрыт.`,
+    partApproved: (amount: string, rest: string) => `Одобрено ${amount}. Осталось оплатить ${rest}.`,
     declined: (amount: string) => `Отказ. Деньги не списаны. ${amount}`,
     cancelled: (amount: string) => `Отменено, не списано. ${amount}`,
     attention: (amount: string) => `Нужно разобраться, ${amount}`,

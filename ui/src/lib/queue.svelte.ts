@@ -76,9 +76,7 @@ export class QueueStore {
 
     const heldSale = this.held.find((sale) => sale.id === told.saleId);
     if (heldSale) {
-      if (told.state === 'approved' && !this.completed.some((each) => each.key === told.key)) {
-        this.completed = [...this.completed, told];
-      }
+      if (told.state === 'approved') void this.#sayCompleted(told.key);
       void this.refreshHeld();
     }
 
@@ -92,6 +90,13 @@ export class QueueStore {
     }
     if (this.#detail?.key === told.key) this.#detail = told;
     if (this.selectedKey === told.key) void this.#loadTimeline(told.key);
+  }
+
+  /** An approval completes a held sale where nothing more is due: then the sale has its receipt number. */
+  async #sayCompleted(key: string): Promise<void> {
+    const told = await this.trouble.read(() => this.backend.operation(key));
+    if (told === null || told.receiptNumber === null || this.completed.some((each) => each.key === key)) return;
+    this.completed = [...this.completed, told];
   }
 
   async list(): Promise<void> {
