@@ -56,6 +56,7 @@ export const en = {
     nothingFound: (text: string) => `Nothing found for “${text}”`,
     nothingFoundHint: 'Try another word, or search in all articles.',
     searchAll: 'Search in all',
+    unread: 'The articles cannot be read now',
     noArticles: 'No articles here yet',
     more: 'There is more. Type a word to narrow it down.',
     perKilo: 'per kg',
@@ -145,6 +146,7 @@ export const en = {
       second: 'The payment is saved. We keep asking with the same number.',
       next: (seconds: number) => `Asking again in ${seconds} s`,
       asking: 'Asking again now',
+      soon: 'Asking again soon',
       notBefore: (seconds: number) => `The bank asks us to wait ${seconds} s`,
     },
     cancelled: {
@@ -212,6 +214,7 @@ export const en = {
     forbidden: 'the bank does not let this till in',
     fault: 'a fault of this program',
   },
+  otherBank: (whom: string) => `Waits for another bank or merchant: ${whom}`,
   reason: {
     'key-reused': 'The bank holds another request under this number',
     'request-invalid': 'The bank does not take this request',

@@ -22,6 +22,8 @@ export function answerWords(text: Catalogue, code: string): string {
 /** Why a person must look: a code, a code with more after a colon, or free text, which stays as it is. */
 export function reasonWords(text: Catalogue, reason: string): string {
   const code = reason.split(':', 1)[0] ?? reason;
+  // For whom it waits is the one thing that a cashier can act on.
+  if (code === 'other-bank') return text.otherBank(reason.slice(code.length + 1).trim());
   return own(text.reason, code.replaceAll('_', '-')) ?? reason;
 }
 

@@ -62,6 +62,7 @@ export const ru: Catalogue = {
     nothingFound: (text: string) => `По запросу «${text}» ничего нет`,
     nothingFoundHint: 'Попробуйте другое слово или поищите во всех товарах.',
     searchAll: 'Искать во всех',
+    unread: 'Товары сейчас не читаются',
     noArticles: 'Здесь пока нет товаров',
     more: 'Это не всё. Наберите слово, чтобы сузить список.',
     perKilo: 'за кг',
@@ -147,6 +148,7 @@ export const ru: Catalogue = {
       second: 'Платёж сохранён. Спрашиваем банк снова под тем же номером.',
       next: (seconds: number) => `Спросим снова через ${seconds} с`,
       asking: 'Спрашиваем снова',
+      soon: 'Скоро спросим снова',
       notBefore: (seconds: number) => `Банк просит подождать ${seconds} с`,
     },
     cancelled: {
@@ -213,6 +215,7 @@ export const ru: Catalogue = {
     forbidden: 'банк не пускает эту кассу',
     fault: 'сбой в программе',
   },
+  otherBank: (whom: string) => `Ждёт другого банка или магазина: ${whom}`,
   reason: {
     'key-reused': 'У банка под этим номером другой запрос',
     'request-invalid': 'Банк не принимает такой запрос',
