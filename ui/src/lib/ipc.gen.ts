@@ -123,7 +123,7 @@ export type BegunTender = {
 	rounding: Minor,
 };
 
-/**  What Pay by card was clicked for. */
+/**  What Pay by card was clicked for. No `Debug`: the card's token is for the bank alone. */
 export type CardPayment = {
 	tenderId: string,
 	saleId: string,
