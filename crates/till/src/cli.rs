@@ -146,7 +146,7 @@ fn intent_id(name: &str) -> Uuid {
 async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failure> {
     let mut intents =
         iter::once(charge.intent_id).chain(iter::repeat_with(Uuid::now_v7)).take(times as usize).peekable();
-    let mut out = Out::new();
+    let (mut out, mut unprinted) = (Out::new(), None);
     while intents.peek().is_some() {
         let together: Vec<_> = intents
             .by_ref()
@@ -166,11 +166,16 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
         }
         saved.sort_by_key(|operation| operation.seq);
         for operation in &saved {
-            out.line(&document(operation).to_string())?;
+            let printed = out.line(&document(operation).to_string());
+            unprinted = unprinted.or(printed.err());
         }
         if let Some(error) = refused {
             return Err(error.into());
         }
+    }
+    if let Some(error) = unprinted {
+        // Not a refusal: whoever repeats what was refused would charge twice.
+        eprintln!("kassa-till: saved, but not all could be printed ({error}); `kassa-till operations` shows them");
     }
     Ok(ExitCode::SUCCESS)
 }

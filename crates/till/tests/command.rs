@@ -53,6 +53,18 @@ fn assert_refused(output: &Output, code: i32, reason: &str) {
 }
 
 #[test]
+fn what_is_saved_and_cannot_be_printed_is_not_told_as_refused() -> Checked {
+    let (_dir, data) = data()?;
+    let full = std::fs::File::options().write(true).open("/dev/full")?;
+    let output = kassa_till(&data).args(PAY).args(["--times", "100"]).stdout(full).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "who repeats what was refused charges twice: {stderr}");
+    assert!(stderr.contains("saved") && stderr.lines().count() == 1, "{stderr}");
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?.len(), 100);
+    Ok(())
+}
+
+#[test]
 fn pay_saves_each_payment_and_prints_it() -> Checked {
     let (_dir, data) = data()?;
     let paid = lines(&pay_with(&data, &["--times", "3"])?)?;

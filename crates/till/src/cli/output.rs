@@ -1,8 +1,13 @@
 //! What is printed.
 
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    thread,
+};
 use till::{Operation, format_amount};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// Standard output, which its reader may close at any time: `kassa-till operations | head -1` is no fault.
 pub(crate) struct Out {
@@ -33,6 +38,58 @@ impl Out {
     /// Whether the reader has gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
+    }
+}
+
+/// Lines that wait for a reader who is slower than the bank. Beyond it the printing waits, and nothing else does.
+const WAITING_MAX: usize = 1_024;
+
+/// Prints from a thread of its own: a reader who does not read holds up nobody who settles, and no end of the process.
+pub(crate) struct Printer {
+    lines: mpsc::Sender<String>,
+    ended: oneshot::Receiver<io::Result<()>>,
+    reader_gone: CancellationToken,
+}
+
+impl Printer {
+    pub(crate) fn start() -> io::Result<Self> {
+        let (lines, mut waiting) = mpsc::channel::<String>(WAITING_MAX);
+        let (end, ended) = oneshot::channel();
+        let reader_gone = CancellationToken::new();
+        let gone = reader_gone.clone();
+        thread::Builder::new().name("printer".to_owned()).spawn(move || {
+            let mut out = Out::new();
+            let mut printed = Ok(());
+            while let Some(line) = waiting.blocking_recv() {
+                printed = out.line(&line);
+                if printed.is_err() || out.is_closed() {
+                    break;
+                }
+            }
+            gone.cancel();
+            // Nobody waits for it where the command gave up on its reader.
+            let _ = end.send(printed);
+        })?;
+        Ok(Self { lines, ended, reader_gone })
+    }
+
+    /// Hands a line over, or drops it once nobody reads.
+    pub(crate) async fn line(&self, line: String) {
+        let _ = self.lines.send(line).await;
+    }
+
+    /// Cancelled when the reader has gone, or can take no more.
+    pub(crate) fn reader_gone(&self) -> CancellationToken {
+        self.reader_gone.clone()
+    }
+
+    /// Waits until all lines are printed.
+    ///
+    /// # Errors
+    /// Where they could not be.
+    pub(crate) async fn finish(self) -> io::Result<()> {
+        drop(self.lines);
+        self.ended.await.unwrap_or(Ok(()))
     }
 }
 

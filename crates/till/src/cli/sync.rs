@@ -3,7 +3,7 @@
 use super::{
     Failure,
     args::Sync,
-    output::{Out, document},
+    output::{Printer, document},
 };
 use outbox::HttpTransport;
 use protocol::Key;
@@ -22,6 +22,9 @@ use tokio_util::sync::CancellationToken;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How often the file is looked at for the end, beside the events.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long the end waits for whoever reads the lines.
+const READER_WAIT: Duration = Duration::from_secs(2);
 
 /// Not everything is final.
 const NOT_IN_TIME: u8 = 3;
@@ -48,6 +51,7 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
 
     let limit = args.timeout.or(args.until_settled.then_some(TIMEOUT)).map(|limit| Instant::now() + limit);
     let mut end = std::pin::pin!(end);
+    let reader_gone = told.printer.reader_gone();
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -64,16 +68,41 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
                     break;
                 }
             }
+            () = reader_gone.cancelled() => break,
             printed = told.print_next() => printed?,
-        }
-        if told.out.is_closed() {
-            break;
         }
     }
     shutdown.cancel();
     settling.stopped().await?;
-    told.print_rest().await?;
-    Ok(code(&till.summary().await?))
+    let printed = tokio::time::timeout(READER_WAIT, told.print_all()).await;
+    let summary = till.summary().await?;
+    if let Some(reason) = not_settled(&summary) {
+        eprintln!("kassa-till: {reason}");
+    }
+    match printed {
+        Ok(printed) => printed?,
+        Err(_) => eprintln!("kassa-till: nobody reads what is printed; `kassa-till operations` shows all of it"),
+    }
+    Ok(code(&summary))
+}
+
+/// What is not settled and why, in one line.
+fn not_settled(summary: &Summary) -> Option<String> {
+    if is_settled(summary) {
+        return None;
+    }
+    let why = match (&summary.paused, &summary.bank_problem) {
+        (Some(paused), _) => {
+            format!("the bank takes no request of this till ({paused}): look at its address and secret")
+        }
+        (None, _) if summary.other_bank > 0 => {
+            format!("{} of them belong to another bank or merchant than the one named", summary.other_bank)
+        }
+        (None, Some(problem)) => format!("the bank can't be reached ({problem})"),
+        (None, None) => "the time was up".to_owned(),
+    };
+    let (count, noun) = (summary.unsettled, if summary.unsettled == 1 { "payment is" } else { "payments are" });
+    Some(format!("{count} {noun} not settled: {why}; nothing is lost, and the next `sync` goes on"))
 }
 
 fn is_settled(summary: &Summary) -> bool {
@@ -169,15 +198,15 @@ async fn last_answer(till: &Till, key: Key) -> Result<i64, TillError> {
 struct Lines {
     till: Till,
     events: Receiver<Event>,
-    out: Out,
+    printer: Printer,
     /// How far the changes were printed.
     place: Place,
 }
 
 impl Lines {
-    async fn new(till: &Till) -> Result<Self, TillError> {
-        let events = till.subscribe();
-        Ok(Self { till: till.clone(), events, out: Out::new(), place: Place::at(till.last_change().await?) })
+    async fn new(till: &Till) -> Result<Self, Failure> {
+        let (events, printer) = (till.subscribe(), Printer::start()?);
+        Ok(Self { till: till.clone(), events, printer, place: Place::at(till.last_change().await?) })
     }
 
     /// Waits for the next event, and prints it where it is about an operation.
@@ -191,7 +220,12 @@ impl Lines {
         }
     }
 
-    /// Prints what has been told and not printed yet.
+    /// Prints what has been told and not printed yet, to the last line.
+    async fn print_all(mut self) -> Result<(), Failure> {
+        self.print_rest().await?;
+        Ok(self.printer.finish().await?)
+    }
+
     async fn print_rest(&mut self) -> Result<(), Failure> {
         loop {
             match self.events.try_recv() {
@@ -209,7 +243,7 @@ impl Lines {
             let page = self.till.changed_since(self.place.to_catch_up_from()).await?;
             self.place = Place::at(page.up_to);
             for operation in &page.operations {
-                self.print(operation)?;
+                self.print(operation).await;
             }
             if !page.more {
                 return Ok(());
@@ -218,11 +252,11 @@ impl Lines {
     }
 
     async fn print_told(&mut self, operation: &Operation) -> Result<(), Failure> {
-        self.print(operation)?;
+        self.print(operation).await;
         Ok(self.place.told_one(&self.till).await?)
     }
 
-    fn print(&mut self, operation: &Operation) -> Result<(), Failure> {
-        Ok(self.out.line(&document(operation).to_string())?)
+    async fn print(&self, operation: &Operation) {
+        self.printer.line(document(operation).to_string()).await;
     }
 }

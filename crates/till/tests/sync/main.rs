@@ -125,6 +125,12 @@ fn a_bank_out_of_reach_is_no_end() -> Checked {
     let there = std::mem::replace(&mut scene.bank.url, "http://127.0.0.1:9".to_owned());
     let synced = scene.run(&["sync", "--until-settled", "--timeout", "700ms"])?;
     assert_eq!(synced.status.code(), Some(3));
+    let why = String::from_utf8(synced.stderr)?;
+    assert!(
+        why.starts_with("kassa-till: 2 payments are not settled: the bank can't be reached")
+            && why.lines().count() == 1,
+        "{why}"
+    );
     assert_eq!(scene.states()?, ["saved", "saved"]);
     scene.bank.url = there;
     assert_eq!(scene.run(&["sync", "--until-settled"])?.status.code(), Some(0));
@@ -204,6 +210,23 @@ fn asked_to_end_it_leaves_what_was_in_flight_unknown() -> Checked {
     let lines = documents(&ended)?;
     assert_eq!(lines.iter().map(|line| text(line, "state")).collect::<Vec<_>>(), ["sending", "unknown"]);
     assert_eq!(scene.states()?, ["unknown"]);
+    Ok(())
+}
+
+#[test]
+fn a_reader_who_does_not_read_holds_up_neither_the_bank_nor_the_end() -> Checked {
+    let scene = Scene::new()?;
+    // More lines than a pipe and the queue before it hold.
+    scene.pay(POOR, "1500")?;
+    let mut child = scene.kassa_till(&["sync", "--until-settled"]).spawn()?;
+    wait_for("all payments", || scene.bank.seen(|seen| seen.payments.len() == 1_500))?;
+    let mut ended = None;
+    wait_for("the end", || {
+        ended = child.try_wait().ok().flatten();
+        ended.is_some()
+    })?;
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
+    assert!(scene.states()?.iter().all(|state| state == "declined"));
     Ok(())
 }
 
