@@ -43,9 +43,25 @@ describe('the panel of a payment', () => {
   it('never goes back from a final result to an older account of it', () => {
     const approved = operation({ state: 'approved', updatedAt: '2026-11-29T10:00:01Z' });
     expect(newer(approved, operation({ state: 'saved', updatedAt: '2026-11-29T10:00:02Z' }))).toBe(approved);
-    const sending = operation({ state: 'sending', updatedAt: '2026-11-29T10:00:03Z' });
-    expect(newer(sending, operation({ state: 'saved', updatedAt: '2026-11-29T10:00:02Z' }))).toBe(sending);
+    const sending = operation({ state: 'sending', attempts: 1 });
+    expect(newer(sending, operation({ state: 'saved', attempts: 0 }))).toBe(sending);
     expect(newer(sending, approved)).toBe(approved);
+  });
+});
+
+describe('the later account of a payment', () => {
+  it('is the one told last, whatever the clock said', () => {
+    const before = operation({ state: 'sending', attempts: 2, updatedAt: '2026-11-29T12:00:00Z' });
+    const told = operation({ state: 'unknown', attempts: 2, updatedAt: '2026-11-29T10:00:00Z' });
+    expect(newer(before, told)).toBe(told);
+  });
+
+  it('is the one with the receipt number between two final ones', () => {
+    const bare = operation({ state: 'approved' });
+    const numbered = operation({ state: 'approved', receiptNumber: 1042 });
+    expect(newer(bare, numbered)).toBe(numbered);
+    expect(newer(numbered, bare)).toBe(numbered);
+    expect(newer(numbered, operation({ state: 'declined' }))).toBe(numbered);
   });
 });
 

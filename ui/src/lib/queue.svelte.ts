@@ -2,7 +2,6 @@ import { SvelteMap } from 'svelte/reactivity';
 
 import type { Backend } from './backend';
 import { isFinal } from './panel';
-import { instant } from './time';
 import type { Trouble } from './trouble.svelte';
 import type { Operation, OperationState, Sale, Summary, TimelineEntry } from './types';
 
@@ -10,11 +9,16 @@ const PAGE = 50;
 /** Enough for every payment that a window can still be looking at. */
 const REMEMBERED = 200;
 
-/** The later of two accounts of one operation. What is final stays. */
+/**
+ * The later of two accounts of one operation: what is final stays, then more tries are later, then what
+ * was told last. Times of day say nothing, since clocks are set back.
+ */
 export function newer(known: Operation | undefined, told: Operation): Operation {
   if (known === undefined || known.key !== told.key) return told;
-  const keepKnown = isFinal(known) || (!isFinal(told) && instant(known.updatedAt) > instant(told.updatedAt));
-  return keepKnown ? known : told;
+  if (isFinal(known) && known.state !== told.state) return known;
+  // A receipt number comes with the completion of the sale and never goes.
+  if (isFinal(known)) return told.receiptNumber === null && known.receiptNumber !== null ? known : told;
+  return !isFinal(told) && told.attempts < known.attempts ? known : told;
 }
 
 /** What the outbox holds: the summary, the list of payments, one of them in detail, held sales. */
@@ -34,13 +38,15 @@ export class QueueStore {
   /** Held sales that the bank has completed meanwhile, until the cashier has read it. */
   completed = $state.raw<Operation[]>([]);
 
-  selected: Operation | null = $derived(
-    this.operations.find((each) => each.key === this.selectedKey) ??
-      (this.#detail?.key === this.selectedKey ? this.#detail : null),
-  );
+  /** Kept beside the list: a payment that settles leaves a filter, and whoever reads it reads on. */
+  selected: Operation | null = $derived(this.#detail?.key === this.selectedKey ? this.#detail : null);
 
   #latest = new SvelteMap<string, Operation>();
   #asked = 0;
+  /** Answers can overtake each other; only the last question of each kind counts. */
+  #summaries = 0;
+  #helds = 0;
+  #timelines = 0;
 
   constructor(
     readonly backend: Backend,
@@ -48,9 +54,21 @@ export class QueueStore {
   ) {}
 
   async load(): Promise<void> {
+    const asked = ++this.#summaries;
     const summary = await this.trouble.read(() => this.backend.summary());
-    if (summary) this.summary = summary;
+    if (summary && asked === this.#summaries) this.summary = summary;
     await this.refreshHeld();
+  }
+
+  /** An event of the till: later than what was asked for before it. */
+  told(summary: Summary): void {
+    this.#summaries += 1;
+    this.summary = summary;
+  }
+
+  /** Looks at the payments again, should an event have been lost. */
+  async look(): Promise<void> {
+    await Promise.all([this.list(), this.selectedKey === null ? null : this.#loadTimeline(this.selectedKey)]);
   }
 
   latest(operation: Operation): Operation {
@@ -58,8 +76,9 @@ export class QueueStore {
   }
 
   async refreshHeld(): Promise<void> {
+    const asked = ++this.#helds;
     const held = await this.trouble.read(() => this.backend.heldSales());
-    if (held) this.held = held;
+    if (held && asked === this.#helds) this.held = held;
   }
 
   dismissCompleted(key: string): void {
@@ -102,14 +121,18 @@ export class QueueStore {
   async list(): Promise<void> {
     const asked = ++this.#asked;
     const filter = this.filter;
+    // What was paged to stays in the list.
+    const limit = Math.max(PAGE, this.operations.length);
     if (this.listed !== 'ready') this.listed = 'loading';
-    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before: null, limit: PAGE }));
+    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before: null, limit }));
     if (asked !== this.#asked) return;
     if (!page) {
       this.listed = 'error';
       return;
     }
     this.operations = page.operations.map((each) => newer(this.#latest.get(each.key), each));
+    const detail = this.operations.find((each) => each.key === this.selectedKey);
+    if (detail) this.#detail = detail;
     this.more = page.more;
     this.listed = 'ready';
   }
@@ -135,9 +158,10 @@ export class QueueStore {
     this.selectedKey = key;
     this.timeline = [];
     if (key === null) return;
-    if (!this.operations.some((each) => each.key === key)) {
+    this.#detail = this.operations.find((each) => each.key === key) ?? null;
+    if (this.#detail === null) {
       const operation = await this.trouble.read(() => this.backend.operation(key));
-      if (operation && this.selectedKey === key) this.#detail = operation;
+      if (operation && this.selectedKey === key) this.#detail = this.latest(operation);
     }
     await this.#loadTimeline(key);
   }
@@ -147,7 +171,8 @@ export class QueueStore {
   }
 
   async #loadTimeline(key: string): Promise<void> {
+    const asked = ++this.#timelines;
     const timeline = await this.trouble.read(() => this.backend.timeline(key));
-    if (timeline && this.selectedKey === key) this.timeline = timeline;
+    if (timeline && asked === this.#timelines && this.selectedKey === key) this.timeline = timeline;
   }
 }

@@ -53,7 +53,7 @@ export class Till {
       stops.push(() => clearInterval(timer));
     };
     every(POLL_MS, () => this.payment.poll());
-    every(GLANCE_MS, () => this.queue.load());
+    every(GLANCE_MS, () => Promise.all([this.queue.load(), this.screen === 'payments' ? this.queue.look() : null]));
     every(PROBE_MS, () => (this.trouble.storage ? this.probe() : undefined));
 
     void this.#follow().then((stop) => (stopped ? stop() : stops.push(stop)));
@@ -68,17 +68,29 @@ export class Till {
     this.startError = null;
     try {
       this.info = await this.backend.appInfo();
+      await Promise.all([this.#openSale(), this.catalogue.load(), this.queue.load()]);
     } catch (thrown) {
       this.startError = asCommandError(thrown);
-      return;
     }
-    const [sale] = await Promise.all([this.sale.load(), this.catalogue.load(), this.queue.load()]);
-    if (sale) this.payment.resume(sale);
+  }
+
+  /** Without its sale the window is nothing; where only the storage is in the way, that is said and tried again. */
+  async #openSale(): Promise<void> {
+    try {
+      const sale = await this.backend.openSale();
+      this.sale.show(sale);
+      this.payment.resume(sale);
+    } catch (thrown) {
+      if (asCommandError(thrown).code !== 'storage') throw thrown;
+      this.trouble.note(thrown);
+    }
   }
 
   /** Tries whether the till can save again, and looks at what a click in between may have saved after all. */
   async probe(): Promise<void> {
-    if (await this.trouble.probe(() => this.backend.probeStorage())) await this.payment.refresh();
+    if (await this.trouble.probe(() => this.backend.probeStorage())) {
+      await (this.sale.current === null ? this.open() : this.payment.refresh());
+    }
   }
 
   go(screen: Screen): void {
@@ -98,7 +110,7 @@ export class Till {
           this.queue.changed(operation);
           this.payment.changed(operation);
         },
-        summaryChanged: (summary) => (this.queue.summary = summary),
+        summaryChanged: (summary) => this.queue.told(summary),
         saleChanged: ({ saleId }) => {
           void this.payment.saleChanged(saleId);
           if (this.queue.held.some((sale) => sale.id === saleId)) void this.queue.refreshHeld();
