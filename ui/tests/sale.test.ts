@@ -1,7 +1,7 @@
 import { fireEvent, waitFor } from '@testing-library/svelte';
 import { describe, expect, it, vi } from 'vitest';
 
-import { byId, click, maybe, openWindow, press, shown, textOf } from './window';
+import { byId, click, hold, maybe, openWindow, pause, press, shown, tap, textOf } from './window';
 
 describe('the cart', () => {
   it('counts every tap of ten quick ones', async () => {
@@ -62,9 +62,32 @@ describe('the cart', () => {
     await shown('quantity-entry');
     for (const key of ['0', '.', '6', '4', '5']) await press(key);
     expect(textOf('quantity-entry')).toContain('0.645');
+    // Nothing is counted for it before it is weighed.
+    expect(maybe('line-1')).toBeNull();
+    expect(textOf('weighing')).toBe('Bananas');
     await press('Enter');
     await waitFor(() => expect(textOf('line-1-qty')).toBe('0.645 kg'));
     expect(textOf('total')).toBe('€1.28');
+  });
+
+  it('has no weighed article whose weight was not given', async () => {
+    const till = await openWindow();
+    await click('article-5001');
+    await shown('quantity-entry');
+    await press('Enter');
+    expect(maybe('quantity-entry')).not.toBeNull();
+    await click('quantity-back');
+    await waitFor(() => expect(maybe('quantity-entry')).toBeNull());
+    expect((await till.openSale()).lines).toHaveLength(0);
+  });
+
+  it.each(['Delete', '+', 'F12'])('takes %s held down as one press', async (key) => {
+    await openWindow({}, 3);
+    await hold(key, 8, true);
+    await pause(100);
+    if (key === 'Delete') expect([maybe('line-2') !== null, maybe('line-3')]).toEqual([true, null]);
+    else if (key === '+') expect(textOf('line-3-qty')).toBe('2');
+    else expect(maybe('payments')).not.toBeNull();
   });
 
   it('is empty in words, with nothing to pay', async () => {
@@ -101,6 +124,32 @@ describe('the catalogue', () => {
     await press('Enter');
     await waitFor(() => expect(textOf('line-1')).toContain('Almond croissant'));
     await waitFor(() => expect(byId('search')).toHaveProperty('value', ''));
+  });
+
+  it('rings up one on Enter three times', async () => {
+    const till = await openWindow();
+    byId('search').focus();
+    await fireEvent.input(byId('search'), { target: { value: '3002' } });
+    for (let n = 0; n < 3; n += 1) await press('Enter');
+    await waitFor(() => expect(maybe('line-1')).not.toBeNull());
+    await pause(50);
+    expect((await till.openSale()).lines.map(({ quantity }) => quantity)).toEqual(['1']);
+  });
+
+  it('says that it could not be read, not that it is empty', async () => {
+    const till = await openWindow();
+    vi.spyOn(till, 'articles').mockRejectedValueOnce({ code: 'internal', message: 'torn', retryable: true });
+    await click('category-bakery');
+    await shown('articles-failed');
+    expect(textOf('articles')).not.toContain('No articles here yet');
+    await tap(byId('articles-failed').querySelector('button')!);
+    await shown('article-3001');
+  });
+
+  it('is searched by the key of / on a Russian layout', async () => {
+    await openWindow();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '.', code: 'Slash', bubbles: true, cancelable: true }));
+    await waitFor(() => expect(document.activeElement).toBe(byId('search')));
   });
 
   it('rings up nothing on Enter where several are found', async () => {

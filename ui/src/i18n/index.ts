@@ -31,8 +31,19 @@ export function reasonWords(text: Catalogue, reason: string): string {
 export function detailWords(text: Catalogue, detail: string): string {
   return detail
     .split(' · ')
-    .map((part) => answerWords(text, part))
+    .map((part) => {
+      const seconds = /^come back in (\d+) s$/.exec(part)?.[1];
+      return seconds === undefined ? answerWords(text, part) : text.comeBack(seconds);
+    })
     .join(' · ');
+}
+
+/** The name of a test card. Those that are a word come by their token; brands and digits are the same everywhere. */
+export function cardWords(text: Catalogue, token: string, label: string): string {
+  const [, name = '', number = ''] = /^tok_(.+?)(_\d+)?$/.exec(token) ?? [];
+  const word = own(text.pay.cards, name);
+  const digits = / (··.*)$/.exec(label)?.[1];
+  return word === undefined ? label : [word, number.slice(1), digits].filter(Boolean).join(' ');
 }
 
 export function eventWords(text: Catalogue, event: string): string {

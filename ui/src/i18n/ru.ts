@@ -15,13 +15,13 @@ export const ru: Catalogue = {
   app: {
     name: 'Kassa',
     nav: 'Экраны',
-    starting: 'Открываем кассу…',
     startFailed: 'Касса не открылась.',
     tryAgain: 'Ещё раз',
     outside: 'Касса работает в своём окне. Запустите программу Kassa.',
     close: 'Закрыть',
     copied: 'Скопировано',
     copy: 'Копировать',
+    notCopied: 'Не скопировано. Выделите текст сами.',
     dismiss: 'Убрать',
   },
   nav: { sale: 'Продажа', payments: 'Платежи' },
@@ -42,7 +42,6 @@ export const ru: Catalogue = {
         return `${age.value} дн`;
     }
   },
-  ago: (age: string): string => `${age} назад`,
   chip: {
     label: (text: string) => `${text}. Открыть платежи`,
     ok: 'Всё проведено',
@@ -85,18 +84,14 @@ export const ru: Catalogue = {
     clearAskHint: (n: number, total: string) => `${lines(n)}, ${total}. Ничего не спишется.`,
     clearYes: 'Очистить',
     clearNo: 'Оставить',
-    net: 'Без налога',
     taxAt: (rate: string) => `НДС ${rate} %`,
     discount: 'Скидка',
     total: 'Итого',
     paid: 'Оплачено',
-    due: 'К оплате',
     pay: 'Оплата',
-    selected: 'выбрано',
     each: 'за шт.',
     kg: 'кг',
     lineActions: 'Выбранная позиция',
-    frozen: 'Идёт оплата, менять чек нельзя.',
   },
   keypad: { label: 'Клавиатура', backspace: 'Стереть цифру', decimal: 'Запятая' },
   pay: {
@@ -112,12 +107,14 @@ export const ru: Catalogue = {
     cardAmount: 'По этой карте',
     cardAmountHint: 'Наберите меньшую сумму, чтобы остаток оплатить иначе.',
     cashGiven: 'Получено',
-    cashDue: 'К оплате наличными',
     rounding: (amount: string) => `Округление для наличных: ${amount}`,
     exact: 'Без сдачи',
     notes: 'Купюры',
     confirmCard: (amount: string) => `Списать ${amount}`,
     confirmCash: (amount: string) => `Принять ${amount}`,
+    moment: 'Секунду…',
+    /** Test cards whose name is a word. */
+    cards: { account: 'Счёт', insufficient_funds: 'Мало средств', expired: 'Просроченная карта', lost: 'Утерянная карта', do_not_honor: 'Отказ банка' },
     chooseCard: 'Выберите карту',
     chooseCash: 'Введите сумму',
     tooLittle: 'Пока не хватает',
@@ -144,7 +141,7 @@ export const ru: Catalogue = {
       second: (reason: string) => `${reason} Предложите оплатить иначе.`,
     },
     unknown: {
-      headline: 'Ответа пока нет. Не проводите оплату ещё раз.',
+      headline: 'Ответа пока нет. Не\u00a0проводите оплату ещё раз.',
       second: 'Платёж сохранён. Спрашиваем банк снова под тем же номером.',
       next: (seconds: number) => `Спросим снова через ${seconds} с`,
       asking: 'Спрашиваем снова',
@@ -216,6 +213,7 @@ export const ru: Catalogue = {
     fault: 'сбой в программе',
   },
   otherBank: (whom: string) => `Ждёт другого банка или магазина: ${whom}`,
+  comeBack: (seconds: string) => `спросить снова через ${seconds} с`,
   reason: {
     'key-reused': 'У банка под этим номером другой запрос',
     'request-invalid': 'Банк не принимает такой запрос',
@@ -254,7 +252,6 @@ export const ru: Catalogue = {
     loadMore: 'Показать более ранние',
     choose: 'Выберите платёж, чтобы увидеть его ход по шагам.',
     payment: 'Платёж',
-    refund: 'Возврат',
     amount: 'Сумма',
     state: 'Состояние',
     sale: 'Чек',
@@ -270,7 +267,6 @@ export const ru: Catalogue = {
     retryHint: 'Спросит о том же платеже. Нового списания не будет.',
     approval: 'Код одобрения',
     reason: 'Причина',
-    nextTry: 'Следующая попытка',
     receipt: 'Чек',
     attentionBar: (n: number) =>
       `${n} ${forms(n, 'платёж требует', 'платежа требуют', 'платежей требуют')} внимания. Сами по себе они больше не отправляются.`,
@@ -279,7 +275,6 @@ export const ru: Catalogue = {
     otherBank: (n: number) =>
       `${n} ${forms(n, 'платёж ждёт', 'платежа ждут', 'платежей ждут')} того банка, с которым ${n === 1 ? 'был начат' : 'были начаты'}.`,
     paused: (reason: string) => `Отправка на паузе: ${reason}.`,
-    lastContact: (age: string) => `Последний ответ банка ${age} назад`,
   },
   state: {
     saved: 'Сохранён',

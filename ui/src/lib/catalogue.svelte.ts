@@ -10,6 +10,8 @@ export class CatalogueStore {
   text = $state('');
   category = $state<string | null>(null);
   loaded = $state(false);
+  /** The last question had no answer: what the shelf holds is not known. */
+  failed = $state(false);
 
   #asked = 0;
 
@@ -44,15 +46,18 @@ export class CatalogueStore {
     this.search('');
   }
 
-  async refresh(): Promise<void> {
+  /** Reads the articles; false where that was of no use: not read, or asked anew meanwhile. */
+  async refresh(): Promise<boolean> {
     // Answers can overtake each other while someone types; only the last question counts.
     const asked = ++this.#asked;
     const query = { text: this.text.trim(), category: this.category };
     const page = await this.trouble.read(() => this.backend.articles(query));
-    if (asked !== this.#asked) return;
+    if (asked !== this.#asked) return false;
     this.loaded = true;
-    if (!page) return;
+    this.failed = page === null;
+    if (!page) return false;
     this.articles = page.articles;
     this.more = page.more;
+    return true;
   }
 }

@@ -25,12 +25,15 @@ function ownEnter(target: EventTarget | null): boolean {
 /** Follows the keyboard until the result is called. */
 export function followKeys(till: Till, focusSearch: () => void): () => void {
   const down = new Set<string>();
+  /** Those that did something when they went down. */
+  const acted = new Set<string>();
+  let repeat = false;
   /** A dialog that this very key closes had the key for itself. */
   let inDialog = false;
 
   const guard = (event: KeyboardEvent) => {
     // Not every engine marks a repeat on every platform; a key that never came up is one.
-    const repeat = event.repeat || down.has(event.code);
+    repeat = event.repeat || down.has(event.code);
     if (event.code !== '') down.add(event.code);
     inDialog = till.dialogs > 0;
     if (!pressesButtons(event) || typing(event.target)) return;
@@ -50,12 +53,25 @@ export function followKeys(till: Till, focusSearch: () => void): () => void {
     event.stopImmediatePropagation();
   };
 
-  const up = (event: KeyboardEvent) => down.delete(event.code);
-  const forget = () => down.clear();
+  const up = (event: KeyboardEvent) => {
+    down.delete(event.code);
+    acted.delete(event.code);
+  };
+  const forget = () => {
+    down.clear();
+    acted.clear();
+  };
 
   const act = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || inDialog) return;
-    if (press(till, event, focusSearch)) event.preventDefault();
+    // Only what is typed goes away key by key.
+    if (repeat && event.key !== 'Backspace') {
+      if (acted.has(event.code)) event.preventDefault();
+      return;
+    }
+    if (!press(till, event, focusSearch)) return;
+    acted.add(event.code);
+    event.preventDefault();
   };
 
   window.addEventListener('keydown', guard, true);
@@ -134,7 +150,8 @@ function pressInCart({ sale, catalogue }: Till, event: KeyboardEvent, focusSearc
     (event.target as HTMLElement).blur();
     return true;
   }
-  if (event.key === '/') focusSearch();
+  // By its place too: a Russian layout has another sign on this key.
+  if (event.key === '/' || event.code === 'Slash') focusSearch();
   else if (event.key === '+') void sale.stepSelected(1);
   else if (event.key === '-') void sale.stepSelected(-1);
   else if (event.key === 'Delete') void sale.removeSelected();

@@ -10,6 +10,9 @@ export class SaleStore {
   /** The quantity being typed, as typed; null while none is. */
   entry = $state<string | null>(null);
 
+  /** A weighed article that waits for its weight: it is worth nothing until then, and is no line yet. */
+  weighing = $state.raw<Article | null>(null);
+
   lines = $derived(this.current?.lines ?? []);
   selected: Line | null = $derived(this.lines.find((line) => line.id === this.selectedId) ?? null);
   editable = $derived(this.current?.state === 'open');
@@ -47,37 +50,51 @@ export class SaleStore {
 
   show(sale: Sale): void {
     this.shown += 1;
-    if (this.current?.id !== sale.id) this.entry = null;
+    if (this.current?.id !== sale.id) this.cancelEntry();
     this.current = sale;
-    if (!sale.lines.some((line) => line.id === this.selectedId)) this.select(sale.lines.at(-1)?.id ?? null);
+    if (sale.lines.some((line) => line.id === this.selectedId)) return;
+    // A weight that is being typed is of no line, and goes on.
+    if (this.weighing === null) this.entry = null;
+    this.selectedId = sale.lines.at(-1)?.id ?? null;
   }
 
   select(lineId: string | null): void {
-    if (this.selectedId !== lineId) this.entry = null;
+    if (this.selectedId !== lineId) this.cancelEntry();
     this.selectedId = lineId;
   }
 
   async add(article: Article): Promise<void> {
+    if (this.locked()) return;
+    this.cancelEntry();
+    if (article.unit === 'weight') {
+      this.weighing = article;
+      this.entry = '';
+    } else await this.#add(article, null);
+  }
+
+  async #add(article: Article, quantity: string | null): Promise<void> {
     const before = new Map(this.lines.map((line) => [line.id, line.quantity]));
-    const sale = await this.#change(() => this.backend.addArticle(article.sku, null));
+    const sale = await this.#change(() => this.backend.addArticle(article.sku, quantity));
     if (!sale) return;
     const touched =
       sale.lines.findLast((line) => line.sku === article.sku && before.get(line.id) !== line.quantity) ??
       sale.lines.findLast((line) => line.sku === article.sku);
-    if (touched) this.select(touched.id);
-    // A weighed article is worth nothing until its weight is known.
-    if (touched && article.unit === 'weight') this.startEntry();
+    // Whoever types meanwhile keeps the line that is typed for.
+    if (touched && this.entry === null) this.select(touched.id);
   }
 
   startEntry(): void {
-    if (this.selected && this.editable) this.entry = '';
+    if (!this.selected || !this.editable) return;
+    this.weighing = null;
+    this.entry = '';
   }
 
   type(key: string): void {
-    if (this.entry === null || this.selected === null) return;
+    const unit = this.weighing?.unit ?? this.selected?.unit;
+    if (this.entry === null || unit === undefined) return;
     if (key === 'backspace') this.entry = this.entry.slice(0, -1);
     else if (key === '.') {
-      if (this.selected.unit === 'weight' && !this.entry.includes('.')) this.entry = `${this.entry || '0'}.`;
+      if (unit === 'weight' && !this.entry.includes('.')) this.entry = `${this.entry || '0'}.`;
     } else {
       const next = this.entry === '0' ? key : this.entry + key;
       if (/^\d{0,5}(\.\d{0,3})?$/.test(next)) this.entry = next;
@@ -86,13 +103,18 @@ export class SaleStore {
 
   cancelEntry(): void {
     this.entry = null;
+    this.weighing = null;
   }
 
   async setEntry(): Promise<void> {
-    const line = this.selected;
+    const { selected: line, weighing } = this;
     const typed = this.entry?.replace(/\.$/, '') ?? '';
-    this.entry = null;
-    if (line === null || !/[1-9]/.test(typed)) return;
+    const some = /[1-9]/.test(typed);
+    // A weight has no figure that could stand without being typed.
+    if (weighing !== null && !some) return;
+    this.cancelEntry();
+    if (weighing !== null) return this.#add(weighing, typed);
+    if (line === null || !some) return;
     await this.#change(() => this.backend.setQuantity(line.id, typed));
   }
 
