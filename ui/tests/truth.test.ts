@@ -1,9 +1,11 @@
 // What the window shows agrees with the till: after a restart, while answers overtake each other, and
 // without asking without end.
 
-import { waitFor } from '@testing-library/svelte';
+import { render, waitFor } from '@testing-library/svelte';
 import { describe, expect, it, vi } from 'vitest';
 
+import App from '../src/App.svelte';
+import { MemoryBackend } from '../src/lib/backend-memory';
 import { byId, click, gate, maybe, openWindow, pause, press, readyToCharge, restart, shown, textOf } from './window';
 
 describe('asking the till how the sale stands', () => {
@@ -143,5 +145,50 @@ describe('the amount that is charged', () => {
     await press('Enter');
     await shown('pay-sending');
     expect(till.made.map(({ amount }) => amount)).toEqual([560]);
+  });
+});
+
+describe('the words of a wait', () => {
+  it('say when, and "asking" only while the bank is asked', async () => {
+    const till = await openWindow({ bank: 'manual' }, 1);
+    await readyToCharge();
+    await click('confirm-pay');
+    await shown('pay-sending');
+    const { key } = till.made[0]!;
+    const past = new Date(Date.now() - 1000).toISOString();
+    till.settle(key, { state: 'unknown', attempts: 1, lastAnswer: 'rate-limited', dueAt: past, notBefore: past });
+    await shown('pay-unknown');
+    expect(textOf('next-try')).toBe('Asking again soon');
+    const later = new Date(Date.now() + 30_000).toISOString();
+    till.settle(key, { dueAt: past, notBefore: later });
+    await waitFor(() => expect(textOf('next-try')).toMatch(/^The bank asks us to wait (30|29|28) s$/));
+    till.settle(key, { state: 'sending', attempts: 2 });
+    await waitFor(() => expect(textOf('next-try')).toBe('Asking again now'));
+  });
+
+  it('are neutral while the tender is being begun', async () => {
+    const till = await openWindow({}, 1);
+    const answer = gate();
+    const begin = till.beginTender.bind(till);
+    vi.spyOn(till, 'beginTender').mockImplementation(async (sale) => {
+      await answer.passed;
+      return begin(sale);
+    });
+    await click('pay');
+    await click('card-tok_visa');
+    expect(textOf('confirm-pay')).toBe('One moment…');
+    answer.open();
+    await waitFor(() => expect(textOf('confirm-pay')).toBe('Charge €3.40'));
+  });
+});
+
+describe('a start', () => {
+  it('that cannot read its sale says so, and can be tried again', async () => {
+    const till = new MemoryBackend();
+    vi.spyOn(till, 'openSale').mockRejectedValueOnce({ code: 'internal', message: 'torn', retryable: true });
+    render(App, { backend: till });
+    const failed = await shown('start-failed');
+    failed.querySelector('button')!.click();
+    await shown('article-1001');
   });
 });

@@ -17,6 +17,8 @@ export class PaymentStore {
   card = $state<string | null>(null);
   /** Minor units as typed, digit by digit; '' is the amount that is offered. */
   digits = $state('');
+  /** True where the whole of the amount was chosen at once, not typed. */
+  picked = $state(false);
   /** True from the first click of confirm-pay on, until the till has answered. */
   confirming = $state(false);
   operation = $state.raw<Operation | null>(null);
@@ -46,14 +48,13 @@ export class PaymentStore {
     return operation !== null && isFinal(operation) && tender?.state !== operation.state ? null : sale.due;
   });
 
-  #told: { key: string; panel: Panel } | null = null;
+  /** The payment that the cashier was told has no answer yet. */
+  #unanswered = $state.raw<string | null>(null);
   panel: Panel | null = $derived.by(() => {
     const operation = this.operation;
     if (operation === null) return null;
-    const before = this.#told?.key === operation.key ? this.#told.panel : null;
-    const panel = settledPanel(before, panelOf(operation, this.queue.summary, this.clock.now));
-    this.#told = { key: operation.key, panel };
-    return panel;
+    const before = this.#unanswered === operation.key ? 'pay-unknown' : null;
+    return settledPanel(before, panelOf(operation, this.queue.summary, this.clock.now));
   });
 
   /** The opening of the dialog that is waiting for its tender's id. */
@@ -94,7 +95,7 @@ export class PaymentStore {
 
   choose(kind: TenderKind): void {
     if (this.confirming) return;
-    if (this.kind !== kind) this.digits = '';
+    if (this.kind !== kind) this.resetAmount();
     this.kind = kind;
   }
 
@@ -103,21 +104,28 @@ export class PaymentStore {
   }
 
   takeExact(): void {
-    if (this.begun && this.kind === 'cash') this.digits = String(this.begun.cashDue);
+    if (this.begun && this.kind === 'cash') this.#pick(this.begun.cashDue);
   }
 
   takeNote(note: number): void {
-    this.digits = String(note);
+    this.#pick(note);
+  }
+
+  #pick(amount: number): void {
+    this.digits = String(amount);
+    this.picked = true;
   }
 
   type(key: string): void {
     if (this.confirming) return;
+    this.picked = false;
     if (key === 'backspace') this.digits = this.digits.slice(0, -1);
     else if (this.digits.length + key.length <= AMOUNT_DIGITS_MAX) this.digits = (this.digits + key).replace(/^0+/, '');
   }
 
   resetAmount(): void {
     this.digits = '';
+    this.picked = false;
   }
 
   /** What "clicking Pay" means. However often it is called, the tender makes one operation. */
@@ -145,6 +153,11 @@ export class PaymentStore {
       this.confirming = false;
     }
     await this.refresh();
+  }
+
+  /** The cashier has read that there is no answer yet: only the bank's word ends that. */
+  readUnanswered(): void {
+    this.#unanswered = this.operation?.key ?? null;
   }
 
   /** An event of the till, or an answer to having asked. */
@@ -265,7 +278,7 @@ export class PaymentStore {
     this.#opening = null;
     this.begun = null;
     this.card = null;
-    this.digits = '';
+    this.resetAmount();
     this.kind = 'card';
   }
 
