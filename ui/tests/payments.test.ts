@@ -1,5 +1,5 @@
 import { waitFor } from '@testing-library/svelte';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import type { MemoryBackend } from '../src/lib/backend-memory';
 import { byId, click, maybe, openWindow, shown, textOf } from './window';
@@ -50,6 +50,33 @@ describe('Payments', () => {
     expect(maybe(`operation-${first}`)).toBeNull();
     await click('filter-cancelled');
     await waitFor(() => expect(textOf('payments')).toContain('Nothing in this state'));
+  });
+
+  it('keeps what is read in sight when it leaves the filter', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    till.settle(key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' });
+    await click('nav-payments');
+    await click('filter-unknown');
+    await click(`operation-${key}`);
+    await shown('operation-detail');
+    till.settle(key, { state: 'approved', attempts: 2 });
+    await waitFor(() => expect(byId('operation-detail').dataset['state']).toBe('approved'));
+  });
+
+  it('says where a copy was refused, and for a while where it was made', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    await click('nav-payments');
+    await click(`operation-${key}`);
+    const copy = (await shown('operation-detail')).querySelector<HTMLElement>('.copy')!;
+    copy.click();
+    await waitFor(() => expect(textOf('operation-detail')).toContain('Not copied.'));
+    vi.stubGlobal('navigator', Object.create(navigator, { clipboard: { value: { writeText: async () => {} } } }));
+    copy.click();
+    await waitFor(() => expect(copy.querySelector('.lucide-check')).not.toBeNull());
+    await waitFor(() => expect(copy.querySelector('.lucide-check')).toBeNull());
+    vi.unstubAllGlobals();
   });
 
   it('pages through many', async () => {
