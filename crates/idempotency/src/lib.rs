@@ -26,17 +26,23 @@
 //!
 //! # With an axum service
 //! ```no_run
-//! use idempotency::{Answer, Begin, Config, Engine, Job, Request, Response, Settlement, SystemClock, Undo,
-//! Verdict, Work}; use std::{sync::Arc, time::Duration};
+//! use idempotency::{
+//!     Answer, Begin, Config, Engine, Job, Limits, Request, Response, Settlement, SystemClock, Undo, Verdict, Work,
+//! };
+//! use std::{sync::Arc, time::Duration};
 //!
 //! struct Print; // what is to be done once for each key
 //!
 //! impl Work for Print {
 //!     type Context = ();
 //!     async fn run(&self, job: Job<()>) -> Verdict {
-//!         // ask the printer here, under a key made from job.scope and job.key, until it is known what became of it
-//!         let response = Response { status: 201, content_type: "application/json".into(), location: None, body:
-//! "{}".into() };
+//!         // Ask the printer here, under a key made from job.scope and job.key, until it is known what became of it.
+//!         let response = Response {
+//!             status: 201,
+//!             content_type: "application/json".into(),
+//!             location: None,
+//!             body: "{}".into(),
+//!         };
 //!         Verdict::Settled(Settlement { outcome: "printed", subject: None, response, rows: Arc::new(|_| Ok(())) })
 //!     }
 //!     async fn undo(&self, _: Job<()>, _: Settlement) -> Undo {
@@ -51,8 +57,12 @@
 //! };
 //! let lock = store::LockFile::acquire("print.lock".as_ref())?;
 //! let store = store::Store::open("print.db".as_ref(), &schema)?;
-//! let config = Config { wait: Duration::from_secs(3), retention: Duration::from_secs(86_400), limits:
-//! Default::default() }; let engine = Engine::open(store, lock, Print, Arc::new(SystemClock), config).await?;
+//! let config = Config {
+//!     wait: Duration::from_secs(3),
+//!     retention: Duration::from_secs(86_400),
+//!     limits: Limits::default(),
+//! };
+//! let engine = Engine::open(store, lock, Print, Arc::new(SystemClock), config).await?;
 //! engine.start();
 //!
 //! // in a handler, after the request was decoded and found valid:
