@@ -68,10 +68,11 @@ impl Drop for Counted<'_> {
 /// and `rest` is waited for, all for at most 10 s.
 pub(crate) async fn serve(
     listener: TcpListener,
-    serving: Serving,
+    mut serving: Serving,
     shutdown: impl Future<Output = ()>,
     rest: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    serving.door = serving.door.at(listener.local_addr()?);
     let serving = Arc::new(serving);
     let traffic = Arc::new(Traffic { draining: CancellationToken::new(), requests: watch::Sender::new(0) });
     let finish = CancellationToken::new();

@@ -10,11 +10,19 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Door {
     hosts: Vec<String>,
+    /// The address that is listened on, such as 0.0.0.0, where it is another than a connection's own.
+    listening: Option<IpAddr>,
 }
 
 impl Door {
     pub(crate) fn new(hosts: &[String]) -> Self {
-        Self { hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect() }
+        Self { hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(), listening: None }
+    }
+
+    /// The door of a service that listens there.
+    pub(crate) fn at(mut self, listening: SocketAddr) -> Self {
+        self.listening = Some(listening.ip());
+        self
     }
 
     /// Lets a request in that came over a connection to `local`.
@@ -47,7 +55,8 @@ impl Door {
         }
         let own_port = authority.port().is_none_or(|port| port.as_u16() == local.port());
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
-        own_port && (host == "localhost" || address.is_some_and(|address| address == local.ip().to_canonical()))
+        let own = |address: IpAddr| address == local.ip().to_canonical() || Some(address) == self.listening;
+        own_port && (host == "localhost" || address.is_some_and(own))
     }
 }
 
@@ -83,6 +92,14 @@ mod tests {
                 )
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn the_address_that_it_tells_when_ready_is_its_own_also_where_that_is_every_address() {
+        let door = Door::default().at("0.0.0.0:8460".parse().unwrap());
+        assert!(let_in(&door, "0.0.0.0:8460", &[]) && let_in(&door, "127.0.0.1:8460", &[]));
+        assert!(!let_in(&door, "0.0.0.0:1", &[]) && !let_in(&door, "127.0.0.2:8460", &[]));
+        assert!(!let_in(&Door::default(), "0.0.0.0:8460", &[]), "it listens on one address");
     }
 
     #[test]
