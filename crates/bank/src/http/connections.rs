@@ -9,10 +9,12 @@ use protocol::ProblemType;
 use std::{future::Future, io, net::SocketAddr, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
     time::{Instant, timeout_at},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
@@ -22,6 +24,8 @@ const CONNECTIONS_MAX: usize = 4_096;
 const HEAD_TIME_MAX: Duration = Duration::from_secs(15);
 /// How large the head of a request may be, in bytes.
 const HEAD_BYTES_MAX: usize = 32 * 1_024;
+/// How long an answer may wait for a client that reads nothing.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(15);
 /// How long what runs may go on after the word to end.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long an answer that was given may still take to be sent.
@@ -139,6 +143,20 @@ async fn connection(stream: TcpStream, serving: Arc<Serving>, traffic: Arc<Traff
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was not taken");
     }
+    speak(stream, local, serving, traffic, finish).await;
+}
+
+/// Answers the requests of one connection. A client that is slow to ask or to read loses its place.
+async fn speak(
+    io: impl AsyncRead + AsyncWrite,
+    local: SocketAddr,
+    serving: Arc<Serving>,
+    traffic: Arc<Traffic>,
+    finish: CancellationToken,
+) {
+    let mut io = TimeoutStream::new(io);
+    io.set_write_timeout(Some(WRITE_TIME_MAX));
+    let io = Box::pin(io);
     let service = service_fn(move |request| {
         let (serving, traffic) = (serving.clone(), traffic.clone());
         async move {
@@ -152,7 +170,7 @@ async fn connection(stream: TcpStream, serving: Arc<Serving>, traffic: Arc<Traff
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(io), service)
     );
     let result = tokio::select! {
         result = connection.as_mut() => result,
@@ -201,4 +219,33 @@ fn admit(parts: &mut Parts, serving: &Serving, traffic: &Traffic, local: SocketA
         return Err(Refusal::new(ProblemType::Unavailable, detail));
     }
     serving.gate.check(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+
+    /// A connection to a service with one good path.
+    fn connect() -> (DuplexStream, impl Future<Output = ()>) {
+        let router = Router::new().route("/good", get(async || "good"));
+        let serving = Serving { door: Door::default(), gate: Gate::default(), router };
+        let traffic = Traffic { draining: CancellationToken::new(), requests: watch::Sender::new(0) };
+        let (client, server) = tokio::io::duplex(4_096);
+        let local = "127.0.0.1:8460".parse().unwrap();
+        (client, speak(server, local, Arc::new(serving), Arc::new(traffic), CancellationToken::new()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_loses_its_place() {
+        let (mut client, spoken) = connect();
+        let asking = async {
+            let request = b"GET /good HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(10_000);
+            // An error is the end of the connection.
+            let _ = client.write_all(&request).await;
+        };
+        let both = async { tokio::join!(asking, spoken) };
+        tokio::time::timeout(WRITE_TIME_MAX * 2, both).await.expect("the place is held");
+    }
 }
