@@ -217,6 +217,11 @@ fn stored(stored: idempotency::Response, replayed: bool, key: Key) -> Response {
     response
 }
 
+/// Whether an answer is a problem document.
+pub(crate) fn is_problem(response: &Response) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| media_type == Problem::MEDIA_TYPE)
+}
+
 /// Echoes the key, in its one canonical spelling.
 pub(crate) fn echo(headers: &mut HeaderMap, key: &Key) {
     set(headers, HeaderName::from_static(protocol::IDEMPOTENCY_KEY), &key.to_string());

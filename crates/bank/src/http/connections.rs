@@ -1,6 +1,12 @@
 //! Accepting connections and serving them until told to drain.
 
-use crate::http::{answer::Refusal, body, door::Door, gate::Gate};
+use crate::http::{
+    answer::{self, Refusal},
+    body,
+    door::Door,
+    gate::Gate,
+    keyed,
+};
 use axum::{Router, body::Body, http::request::Parts, response::IntoResponse};
 use futures::FutureExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -195,20 +201,29 @@ async fn answer(
     local: SocketAddr,
 ) -> axum::response::Response {
     let (mut parts, body) = request.into_parts();
+    // Read here, so that every refusal of a keyed request echoes it, wherever it is made.
+    let key = keyed::key(&parts.headers).ok();
     let body = Body::new(body);
-    if let Err(refusal) = admit(&mut parts, serving, traffic, local) {
+    let mut response = if let Err(refusal) = admit(&mut parts, serving, traffic, local) {
         body::discard(body).await;
-        return refusal.closing().into_response();
-    }
-    let request = hyper::Request::from_parts(parts, body);
-    let routed = serving.router.clone().oneshot(request);
-    match AssertUnwindSafe(routed).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Err(_) => {
-            tracing::error!("a handler panicked");
-            Refusal::new(ProblemType::Internal, "the bank failed; send the same request again later").into_response()
+        refusal.closing().into_response()
+    } else {
+        let routed = serving.router.clone().oneshot(hyper::Request::from_parts(parts, body));
+        match AssertUnwindSafe(routed).catch_unwind().await {
+            Ok(Ok(response)) => response,
+            Err(_) => {
+                tracing::error!("a handler panicked");
+                let detail = "the bank failed; send the same request again later";
+                Refusal::new(ProblemType::Internal, detail).into_response()
+            }
         }
+    };
+    if let Some(key) = key
+        && answer::is_problem(&response)
+    {
+        answer::echo(response.headers_mut(), &key);
     }
+    response
 }
 
 /// Whether a request is let in at all.
@@ -225,21 +240,42 @@ fn admit(parts: &mut Parts, serving: &Serving, traffic: &Traffic, local: SocketA
 mod tests {
     use super::*;
     use axum::routing::get;
-    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use protocol::Key;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-    /// A connection to a service with one good path.
-    fn connect() -> (DuplexStream, impl Future<Output = ()>) {
-        let router = Router::new().route("/good", get(async || "good"));
+    const KEY: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+
+    /// A connection to a service with one good path and one that panics.
+    fn connect(draining: bool) -> (DuplexStream, impl Future<Output = ()>) {
+        async fn panics() -> &'static str {
+            std::panic::resume_unwind(Box::new("the test asks for it"))
+        }
+        let router = Router::new().route("/good", get(async || "good")).route("/bad", get(panics));
         let serving = Serving { door: Door::default(), gate: Gate::default(), router };
         let traffic = Traffic { draining: CancellationToken::new(), requests: watch::Sender::new(0) };
+        if draining {
+            traffic.draining.cancel();
+        }
         let (client, server) = tokio::io::duplex(4_096);
         let local = "127.0.0.1:8460".parse().unwrap();
         (client, speak(server, local, Arc::new(serving), Arc::new(traffic), CancellationToken::new()))
     }
 
+    async fn ask(draining: bool, path: &str, headers: &str) -> String {
+        let (mut client, spoken) = connect(draining);
+        let asking = async move {
+            let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{headers}\r\n");
+            client.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        tokio::join!(asking, spoken).0
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_loses_its_place() {
-        let (mut client, spoken) = connect();
+        let (mut client, spoken) = connect(false);
         let asking = async {
             let request = b"GET /good HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(10_000);
             // An error is the end of the connection.
@@ -247,5 +283,20 @@ mod tests {
         };
         let both = async { tokio::join!(asking, spoken) };
         tokio::time::timeout(WRITE_TIME_MAX * 2, both).await.expect("the place is held");
+    }
+
+    #[tokio::test]
+    async fn every_refusal_of_a_keyed_request_echoes_its_key() {
+        let echo = format!("idempotency-key: {KEY}\r\n");
+        let keyed = format!("Idempotency-Key: \"{}\"\r\n", KEY.to_uppercase());
+        assert_eq!(Key::parse(KEY).unwrap().to_string(), KEY);
+        for (status, draining, path, more) in
+            [(403, false, "/good", "Origin: null\r\n"), (503, true, "/good", ""), (500, false, "/bad", "")]
+        {
+            let answer = ask(draining, path, &format!("{keyed}{more}")).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(&echo), "{answer}");
+            let answer = ask(draining, path, more).await;
+            assert!(!answer.contains("idempotency-key"), "{answer}");
+        }
     }
 }
