@@ -28,8 +28,10 @@ use tower::ServiceExt;
 const CONNECTIONS_MAX: usize = 4_096;
 /// How long a connection may take to send the head of its next request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(15);
-/// How large the head of a request may be, in bytes.
+/// How large the head of a request may be, in bytes: its path and its headers.
 const HEAD_BYTES_MAX: usize = 32 * 1_024;
+/// How much is read of a head at all, in bytes. About here, and at a hundred headers, a bare 431 ends the connection.
+const BUFFER_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX;
 /// How long an answer may wait for a client that reads nothing.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(15);
 /// How long what runs may go on after the word to end.
@@ -175,7 +177,7 @@ async fn speak(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
+            .max_buf_size(BUFFER_BYTES_MAX)
             .serve_connection(TokioIo::new(io), service)
     );
     let result = tokio::select! {
@@ -226,9 +228,19 @@ async fn answer(
     response
 }
 
+/// How large a head is, near enough: what stands in it besides separators.
+fn head_bytes(parts: &Parts) -> usize {
+    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    parts.uri.path_and_query().map_or(0, |path| path.as_str().len()) + headers.sum::<usize>()
+}
+
 /// Whether a request is let in at all.
 fn admit(parts: &mut Parts, serving: &Serving, traffic: &Traffic, local: SocketAddr) -> Result<(), Refusal> {
     serving.door.check(&parts.uri, &parts.headers, local)?;
+    if head_bytes(parts) > HEAD_BYTES_MAX {
+        let detail = format!("path and headers may have up to {HEAD_BYTES_MAX} bytes");
+        return Err(Refusal::new(ProblemType::PayloadTooLarge, detail));
+    }
     if traffic.draining.is_cancelled() {
         let detail = "the service is going down; send the same request again later";
         return Err(Refusal::new(ProblemType::Unavailable, detail));
@@ -298,5 +310,13 @@ mod tests {
             let answer = ask(draining, path, more).await;
             assert!(!answer.contains("idempotency-key"), "{answer}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_head_that_is_too_large_is_refused_with_a_document() {
+        let padded = |bytes: usize| format!("X-Padding: {}\r\n", "x".repeat(bytes));
+        assert!(ask(false, "/good", &padded(HEAD_BYTES_MAX - 1_000)).await.starts_with("HTTP/1.1 200 "));
+        let answer = ask(false, "/good", &padded(HEAD_BYTES_MAX)).await;
+        assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("/problems/payload-too-large"), "{answer}");
     }
 }
