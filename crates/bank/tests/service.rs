@@ -151,6 +151,8 @@ async fn the_demo_merchant_has_a_secret_that_is_kept() -> Result {
     let mut secrets = Vec::new();
     for _ in 0..2 {
         let bank = Bank::open(BankConfig::new(dir.path().join("bank.db"))).await?;
+        let ready = bank.ready(&TcpListener::bind("127.0.0.1:0").await?)?;
+        assert!(!format!("{ready:?}").contains("sk_") && serde_json::to_string(&ready)?.contains("sk_"));
         secrets.push(bank.demo_secret().ok_or("no secret")?.expose().to_owned());
         drop(bank);
     }

@@ -42,7 +42,7 @@ use axum::{
 use client::Client;
 use idempotency::{Config, Engine, Limits};
 use rusqlite::Connection;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::{collections::BTreeSet, future::Future, io, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 use store::{Migration, Priority, Schema, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -89,8 +89,13 @@ pub struct Ready {
     /// The gateway's address.
     pub gateway_url: String,
     /// The demo merchant's secret, where the bank made one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exposed")]
+    secret: Option<Secret>,
+}
+
+/// Shows the secret in the one line that is meant to tell it.
+fn exposed<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(Secret::expose).serialize(serializer)
 }
 
 impl Bank {
@@ -170,7 +175,7 @@ impl Bank {
             ready: true,
             url: url(listener)?,
             gateway_url: self.gateway_url.clone(),
-            secret: self.demo_secret.as_ref().map(|secret| secret.expose().to_owned()),
+            secret: self.demo_secret.clone(),
         })
     }
 
