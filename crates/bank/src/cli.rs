@@ -1,7 +1,11 @@
 //! The command line: flags, environment, and what may not stand together.
 
 use crate::{BankConfig, GatewayConfig, LabConfig, RETENTION, Secret, Token, WAIT};
-use clap::{Args, Parser, Subcommand, builder::BoolishValueParser, error::ErrorKind};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::BoolishValueParser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use std::{
     ffi::OsString,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -101,7 +105,8 @@ struct Alone {
 /// # Errors
 /// What is wrong, and what to write instead.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, String> {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Command::Print(error.render().to_string()));
@@ -109,17 +114,73 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, S
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             return Err("say `serve` or `gateway`; `--help` tells more".into());
         }
-        Err(error) => {
-            let text = error.render().to_string();
-            let line = text.lines().next().unwrap_or_default();
-            return Err(line.trim_start_matches("error: ").to_owned());
-        }
+        Err(error) => return Err(explain(&error, &arguments)),
     };
     match cli.command {
         Commands::Serve(serve) => serve.check(),
         Commands::Gateway(gateway) => gateway.check(),
     }
 }
+
+/// Says what is wrong with a command line by the names of flags and by positions. What was typed is never repeated: it may
+/// be a secret in the wrong place.
+fn explain(error: &clap::Error, arguments: &[OsString]) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let named = context(ContextKind::InvalidArg).unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument {
+        return unknown(named, context(ContextKind::SuggestedArg), arguments);
+    }
+    // Anywhere else this is a flag of ours, such as `--listen <ADDRESS>`.
+    let flag = named.split([' ', '=']).next().unwrap_or_default();
+    let flag = if KNOWN.iter().any(|(known, _)| *known == flag) { flag } else { "the command line" };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand => {
+            "say `serve` or `gateway`; `--help` tells more".into()
+        }
+        ErrorKind::ArgumentConflict => format!("{flag}: it can't be given twice"),
+        ErrorKind::InvalidUtf8 => "an argument is not UTF-8".into(),
+        _ => match KNOWN.iter().find(|(known, _)| *known == flag) {
+            Some((_, hint)) => format!("{flag} (or its environment variable): {hint}"),
+            None => "the command line can't be read; `--help` tells more".into(),
+        },
+    }
+}
+
+/// Flags, and what to write for each.
+const KNOWN: [(&str, &str); 9] = [
+    ("--listen", "write an address and a port, such as 127.0.0.1:8460"),
+    ("--host", "write a host's name"),
+    ("--db", "write a file's name"),
+    ("--token", "a token is written MERCHANT=SECRET"),
+    ("--operator", "write the operator's secret"),
+    ("--gateway-url", "write an address such as http://127.0.0.1:8461"),
+    ("--retention", "write a whole number with a unit, such as 24h or 7d"),
+    ("--wait", "write a whole number with a unit, such as 500ms or 3s"),
+    ("--lab", "it takes no value; the variable is true or false"),
+];
+
+/// An argument that nobody knows, by its position, and by its name where it looks like a flag's.
+fn unknown(named: &str, suggested: Option<&str>, arguments: &[OsString]) -> String {
+    let flag = named.split('=').next().unwrap_or_default();
+    let is_flag = flag.len() <= FLAG_CHARS_MAX
+        && flag.strip_prefix("--").is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+    let position = arguments.iter().position(|argument| argument.to_string_lossy().starts_with(named));
+    let what = match position {
+        _ if is_flag && !flag.is_empty() => format!("{flag}: there is no such flag"),
+        Some(position) => format!("argument {position} is not expected there"),
+        None => "an argument is not expected there".to_owned(),
+    };
+    match suggested.filter(|flag| KNOWN.iter().any(|(known, _)| known == flag)) {
+        Some(flag) => format!("{what}; did you mean {flag}?"),
+        None => what,
+    }
+}
+
+/// Characters of what may be a flag's name: no secret worth the name is so short and has letters alone.
+const FLAG_CHARS_MAX: usize = 24;
 
 impl Serve {
     fn check(self) -> Result<Command, String> {
@@ -259,6 +320,20 @@ mod tests {
             "serve --token sk_secret",
             "serve --token a=sk_secret --token b=sk_secret",
             "serve --operator abc",
+            "serve --token a=x b=sk_secret",
+            "serve sk_secret",
+            "sk_secret",
+            "serve --tokne a=sk_secret",
+            "serve --tokne=a=sk_secret",
+            "serve --sk_secret",
+            "serve -sk_secret",
+            "serve --lab=sk_secret",
+            "serve --lab sk_secret",
+            "serve --listen sk_secret",
+            "serve --wait sk_secret",
+            "serve --retention sk_secret",
+            "serve --db sk_secret --db sk_secret",
+            "serve --token",
             "serve --token a=sk_secret --operator sk_secret",
             "gateway --listen 0.0.0.0:1",
             "gateway --token a=sk_a1",
@@ -267,6 +342,15 @@ mod tests {
             assert!(!error.contains("sk_secret"), "{error}");
         }
         assert!(read("serve --listen 0.0.0.0:1 --token a=sk_a1").is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_flag_or_position() {
+        assert!(refused("serve --database-url x").starts_with("--database-url: there is no such flag"));
+        assert_eq!(refused("serve --token a=sk_1234 b=sk_1234"), "argument 4 is not expected there");
+        assert!(refused("serve --tokne a=sk_1234").contains("did you mean --token?"));
+        assert!(refused("serve --wait soon").starts_with("--wait "));
+        assert!(refused("serve --db a --db b").starts_with("--db: "));
     }
 
     #[test]
