@@ -232,7 +232,7 @@ impl Alone {
         if !self.listen.ip().is_loopback() {
             return Err("--listen: the gateway knows no secrets, so it listens on loopback only".into());
         }
-        let config = GatewayConfig { db: self.db, hosts: Vec::new(), lab: lab(self.lab) };
+        let config = GatewayConfig { db: self.db, hosts: Vec::new(), secret: None, lab: lab(self.lab) };
         Ok(Command::Gateway { listen: self.listen, config })
     }
 }

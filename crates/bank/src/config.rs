@@ -54,6 +54,8 @@ pub struct GatewayConfig {
     pub db: PathBuf,
     /// Names besides the listening address and `localhost` under which the gateway may be called.
     pub hosts: Vec<String>,
+    /// What whoever moves money must prove itself by; none where whoever reaches the gateway may.
+    pub secret: Option<Secret>,
     /// The fault lab.
     pub lab: Option<LabConfig>,
 }

@@ -27,7 +27,7 @@ pub enum OpenError {
     Io(#[from] io::Error),
     /// The gateway's address can't be used.
     #[error("the gateway's address can't be used: {0}")]
-    GatewayUrl(String),
+    GatewayUrl(&'static str),
 }
 
 impl OpenError {

@@ -1,6 +1,6 @@
 //! The bank from the outside, in this process: what a program that brings it along relies on.
 
-use bank::{Bank, BankConfig, LabConfig, OpenError, Secret, Token};
+use bank::{Bank, BankConfig, Gateway, GatewayConfig, LabConfig, OpenError, Secret, Token};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
@@ -254,16 +254,29 @@ async fn an_operation_is_not_sent_to_another_gateway() -> Result {
     bank.ended.abort(); // as a crash
     paying.abort();
     drop(bank.end);
-    let other = start(config(elsewhere.path())).await?;
+    let other = Gateway::open(GatewayConfig {
+        db: elsewhere.path().join("gateway.db"),
+        hosts: Vec::new(),
+        secret: None,
+        lab: Some(LabConfig { secret: None, may_abort: false }),
+    });
+    let (other, listener) = (other.await?, TcpListener::bind("127.0.0.1:0").await?);
+    let other_url = format!("http://{}", listener.local_addr()?);
+    let (end_other, told) = oneshot::channel::<()>();
+    let other = tokio::spawn(other.serve(listener, async {
+        let _ = told.await;
+    }));
     let mut moved = config(dir.path());
-    moved.gateway_url = Some(other.gateway_url.clone());
+    moved.gateway_url = Some(other_url.clone());
     // The dropped tasks let go of the lock when they are next polled.
     let bank = within(async || start(moved.clone()).await.ok()).await?;
     let state = within(async || bank.state(KEY).await.filter(|state| state != "processing")).await?;
     assert_eq!(state, "needs_attention");
-    assert_eq!(other.charges().await?, 0);
-    other.end().await?;
-    bank.end().await
+    let ledger: Value = bank.http.get(format!("{other_url}/lab/ledger")).send().await?.json().await?;
+    assert_eq!(ledger["charges"], 0);
+    bank.end().await?;
+    let _ = end_other.send(());
+    Ok(other.await??)
 }
 
 #[tokio::test(flavor = "multi_thread")]

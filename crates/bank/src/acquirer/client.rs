@@ -2,13 +2,19 @@
 
 use crate::{
     acquirer::reading::Raw,
+    files::OpenError,
     gateway::wire::{GATEWAY_ID, IDENTITY_PATH, Identity},
+    http::secrets::Secret,
 };
 use bytes::{Bytes, BytesMut};
 use protocol::Key;
-use reqwest::{RequestBuilder, Response, header};
+use reqwest::{
+    RequestBuilder, Response, Url,
+    header::{self, HeaderMap, HeaderValue},
+};
 use serde::Serialize;
 use std::{
+    io,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -32,14 +38,19 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client of the gateway at that address.
-    pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let parsed = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-        if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
-            return Err("it is not an address such as http://127.0.0.1:8461".into());
+    /// A client of the gateway at that address, which asks for the secret.
+    pub(crate) fn new(address: Url, secret: Option<&Secret>) -> Result<Self, OpenError> {
+        let wrong = |error: &dyn std::fmt::Display| OpenError::Io(io::Error::other(format!("no HTTP client: {error}")));
+        let mut headers = HeaderMap::new();
+        if let Some(secret) = secret {
+            let value = HeaderValue::from_str(&format!("Bearer {}", secret.expose()));
+            let mut value = value.map_err(|error| wrong(&error))?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
         }
         let http = reqwest::Client::builder()
             .no_proxy()
+            .default_headers(headers)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .timeout(TIME_MAX)
@@ -47,8 +58,8 @@ impl Client {
             .pool_idle_timeout(IDLE_TIME_MAX)
             .tcp_nodelay(true)
             .build()
-            .map_err(|error| error.to_string())?;
-        Ok(Self { http, base: url.trim_end_matches('/').to_owned(), identity: Mutex::default() })
+            .map_err(|error| wrong(&error))?;
+        Ok(Self { http, base: address.as_str().trim_end_matches('/').to_owned(), identity: Mutex::default() })
     }
 
     /// Which gateway it is, where that was found out before.
@@ -101,6 +112,16 @@ impl Client {
     }
 }
 
+/// Reads a gateway's address. The error doesn't repeat it.
+pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
+    let plain = |url: &Url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.host().is_some()
+            && (url.username(), url.password(), url.query(), url.fragment()) == ("", None, None, None)
+    };
+    Url::parse(text).ok().filter(plain).ok_or("write an address such as http://127.0.0.1:8461")
+}
+
 async fn read(request: RequestBuilder) -> Result<Raw, &'static str> {
     let response = request.send().await.map_err(|error| why(&error))?;
     let status = response.status().as_u16();
@@ -132,5 +153,23 @@ fn why(error: &reqwest::Error) -> &'static str {
         "a torn answer"
     } else {
         "the connection to the gateway broke"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_plain_and_a_wrong_one_is_not_repeated() {
+        for right in ["http://127.0.0.1:8461", "https://gateway.example/cards/"] {
+            assert!(address(right).is_ok(), "{right}");
+        }
+        for wrong in
+            ["", "nonsense", "ftp://x", "http://", "http://a:sk_secret@x", "http://x/?k=sk_secret", "http://x#a"]
+        {
+            let error = address(wrong).unwrap_err();
+            assert!(!error.contains("sk_secret"), "{wrong}");
+        }
     }
 }

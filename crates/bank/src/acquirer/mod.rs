@@ -111,16 +111,20 @@ impl Bank {
                 Migration { version: 2, name: "bank", sql: SCHEMA },
             ],
         };
+        // Looked at before anything is made.
+        let named = config.gateway_url.as_deref().map(client::address).transpose().map_err(OpenError::GatewayUrl)?;
         let (lock, store) = files::open(config.db.clone(), schema).await?;
-        let own_gateway = match config.gateway_url {
-            Some(_) => None,
-            None => Some(own_gateway(&config).await?),
+        let (client, own_gateway, gateway_url) = match named {
+            Some(address) => (Client::new(address, None)?, None, config.gateway_url.clone().unwrap_or_default()),
+            None => {
+                // Only this bank moves money at its own gateway.
+                let secret = Secret::new(ids::secret());
+                let (gateway, listener) = own_gateway(&config, secret.clone()).await?;
+                let url = url(&listener)?;
+                let address = client::address(&url).map_err(OpenError::GatewayUrl)?;
+                (Client::new(address, Some(&secret))?, Some((gateway, listener)), url)
+            }
         };
-        let gateway_url = match (&own_gateway, &config.gateway_url) {
-            (Some((_, listener)), _) => url(listener)?,
-            (None, url) => url.clone().unwrap_or_default(),
-        };
-        let client = Client::new(&gateway_url).map_err(OpenError::GatewayUrl)?;
         let gateway = Arc::new(Gateway { client, store: store.clone() });
 
         let demo_secret = if config.tokens.is_empty() { Some(demo_secret(&config.db).await?) } else { None };
@@ -245,9 +249,14 @@ fn router(bank: Arc<Inner>) -> Router {
 }
 
 /// The gateway beside a bank that names none.
-async fn own_gateway(config: &BankConfig) -> Result<(gateway::Gateway, TcpListener), OpenError> {
+async fn own_gateway(config: &BankConfig, secret: Secret) -> Result<(gateway::Gateway, TcpListener), OpenError> {
     let stem = config.db.with_extension("");
-    let gateway = GatewayConfig { db: files::beside(&stem, "-gateway.db"), hosts: Vec::new(), lab: config.lab.clone() };
+    let gateway = GatewayConfig {
+        db: files::beside(&stem, "-gateway.db"),
+        hosts: Vec::new(),
+        secret: Some(secret),
+        lab: config.lab.clone(),
+    };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     Ok((gateway::Gateway::open(gateway).await?, listener))
 }

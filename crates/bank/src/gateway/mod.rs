@@ -18,6 +18,7 @@ use crate::{
         connections::{self, Serving},
         door::Door,
         gate::Gate,
+        secrets::Keyring,
     },
     ids,
     lab::{Lab, clock::LabClock, rules::Point},
@@ -89,7 +90,8 @@ impl Gateway {
         let settings = Config { wait: WAIT, retention: RETENTION, limits: Limits::default() };
         let engine = Engine::open(store.clone(), lock, AtOnce, clock, settings).await?;
         let inner = Arc::new(Inner { id, store, engine, lab });
-        Ok(Self { inner, door: Door::new(&config.hosts), gate: Gate::new(None, config.lab.as_ref(), None) })
+        let bank = config.secret.as_ref().map(|secret| Keyring::of(routes::SCOPE, secret));
+        Ok(Self { inner, door: Door::new(&config.hosts), gate: Gate::new(bank, config.lab.as_ref(), None) })
     }
 
     /// Serves until `shutdown`; then what runs is answered, for at most 10 s.

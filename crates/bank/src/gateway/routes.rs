@@ -27,7 +27,7 @@ use std::sync::Arc;
 use store::Priority;
 
 /// Whose keys the gateway's keys are: there is one bank.
-const SCOPE: &str = "bank";
+pub(crate) const SCOPE: &str = "bank";
 
 pub(crate) fn router(gateway: Arc<Inner>) -> Router {
     let lab = gateway.lab.clone();

@@ -31,11 +31,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(merchants: Option<Keyring>, lab: Option<&LabConfig>, operator: Option<&Secret>) -> Self {
-        let one = |secret: &Secret| {
-            let mut ring = Keyring::default();
-            ring.add("", secret);
-            ring
-        };
+        let one = |secret: &Secret| Keyring::of("", secret);
         Self {
             merchants,
             lab: lab.and_then(|lab| lab.secret.as_ref()).map(one),

@@ -39,6 +39,13 @@ pub(crate) struct Keyring {
 }
 
 impl Keyring {
+    /// The ring with that one secret.
+    pub(crate) fn of(name: &str, secret: &Secret) -> Self {
+        let mut ring = Self::default();
+        ring.add(name, secret);
+        ring
+    }
+
     pub(crate) fn add(&mut self, name: &str, secret: &Secret) {
         self.names.insert(secret.digest(), name.into());
     }
