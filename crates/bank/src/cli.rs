@@ -1,6 +1,8 @@
 //! The command line: flags, environment, and what may not stand together.
 
-use crate::{BankConfig, GatewayConfig, LabConfig, RETENTION, Secret, Token, WAIT};
+use crate::{
+    BankConfig, GatewayConfig, LabConfig, RETENTION, Secret, Token, WAIT, acquirer::client::address as gateway_address,
+};
 use clap::{
     Args, Parser, Subcommand,
     builder::BoolishValueParser,
@@ -213,6 +215,9 @@ impl Serve {
         if wait > WAIT_MAX {
             return Err("--wait: a repeat waits for at most 60s".into());
         }
+        if let Some(url) = &self.gateway_url {
+            gateway_address(url).map_err(|why| format!("--gateway-url: {why}"))?;
+        }
         let config = BankConfig {
             db: self.db,
             hosts: self.host,
@@ -332,6 +337,8 @@ mod tests {
             "serve --listen sk_secret",
             "serve --wait sk_secret",
             "serve --retention sk_secret",
+            "serve --gateway-url sk_secret",
+            "serve --gateway-url http://a:sk_secret@127.0.0.1",
             "serve --db sk_secret --db sk_secret",
             "serve --token",
             "serve --token a=sk_secret --operator sk_secret",
@@ -350,6 +357,7 @@ mod tests {
         assert_eq!(refused("serve --token a=sk_1234 b=sk_1234"), "argument 4 is not expected there");
         assert!(refused("serve --tokne a=sk_1234").contains("did you mean --token?"));
         assert!(refused("serve --wait soon").starts_with("--wait "));
+        assert!(refused("serve --gateway-url nonsense").starts_with("--gateway-url: "));
         assert!(refused("serve --db a --db b").starts_with("--db: "));
     }
 
