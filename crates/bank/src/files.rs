@@ -56,6 +56,10 @@ pub(crate) fn beside(db: &Path, ending: &str) -> PathBuf {
 
 /// The secret in a private file, made at the first start.
 pub(crate) fn secret(path: &Path, new: impl FnOnce() -> String) -> io::Result<String> {
+    kept(path, new).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+fn kept(path: &Path, new: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
         Ok(_) => {}

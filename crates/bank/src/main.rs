@@ -26,10 +26,19 @@ fn main() -> ExitCode {
     match run(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("kassa-bank: {error:#}");
+            eprintln!("kassa-bank: {}", line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes in one line, without what was said already.
+fn line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
+        "" => cause,
+        said if said.contains(&cause) => line,
+        _ => format!("{line}: {cause}"),
+    })
 }
 
 #[tokio::main]
