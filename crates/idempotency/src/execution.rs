@@ -28,6 +28,8 @@ enum Claimed {
     Refused(&'static str),
     /// There is no such row.
     Nothing,
+    /// It can't be told whether the claim is in the file. Where it is, the sweep takes it in hand.
+    Unknown,
 }
 
 /// Why the claim's write was rolled back.
@@ -85,6 +87,7 @@ impl<W: Work> Landing<W> {
                         Phase::NotClaimed(error.why())
                     }
                     Ok(Claimed::CalledOff | Claimed::Nothing) => Phase::NotClaimed(Hindrance::Store),
+                    Ok(Claimed::Unknown) => Phase::Unknown,
                     Ok(Claimed::Refused(why)) => Phase::Refused(why),
                     Ok(Claimed::Over { record, first }) => Phase::Ended { record: Arc::new(record), first },
                     Ok(Claimed::Ours { record, first }) => {
@@ -209,6 +212,11 @@ impl<W: Work> Engine<W> {
             Err(WriteError::Uncertain(error)) => {
                 tracing::warn!(%error, "a claim may or may not be stored: looking");
                 Ok(self.look_for_claim(&scope, key, owner).await)
+            }
+            Err(WriteError::Untrusted(error)) => {
+                // Told as "not claimed" it could be charged all the same.
+                tracing::error!(%error, "it can't be told whether a claim is stored");
+                Ok(Claimed::Unknown)
             }
             Err(error) => Err(error.into()),
         }
