@@ -179,8 +179,9 @@ impl<W: Work> Engine<W> {
 
     async fn claim(&self, flight: Arc<Flight>, new: NewClaim, begin: BeginFn) -> Result<Claimed, Unavailable> {
         let (scope, key, owner) = (new.scope.clone(), new.key, new.owner);
+        let of_piece = flight.clone();
         let piece = move |tx: &Connection| {
-            if !flight.take() {
+            if !of_piece.take() {
                 return Ok(Claimed::CalledOff);
             }
             let Some(id) = rows::claim(tx, &new)? else {
@@ -213,7 +214,7 @@ impl<W: Work> Engine<W> {
                 tracing::warn!(%error, "a claim may or may not be stored: looking");
                 Ok(self.look_for_claim(&scope, key, owner).await)
             }
-            Err(WriteError::Untrusted(error)) => {
+            Err(WriteError::Untrusted(error)) if flight.was_taken() => {
                 // Told as "not claimed" it could be charged all the same.
                 tracing::error!(%error, "it can't be told whether a claim is stored");
                 Ok(Claimed::Unknown)

@@ -64,6 +64,11 @@ impl Flight {
             || self.claim.load(Ordering::Acquire) == TAKEN
     }
 
+    /// Whether the writer has begun the claim. Before, nothing of it can be in the file.
+    pub(crate) fn was_taken(&self) -> bool {
+        self.claim.load(Ordering::Acquire) == TAKEN
+    }
+
     /// Calls the claim off. False where the writer is already at it, so that its outcome is near.
     pub(crate) fn call_off(&self) -> bool {
         self.claim.compare_exchange(OPEN, CALLED_OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
