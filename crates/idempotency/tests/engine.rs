@@ -368,8 +368,10 @@ async fn what_could_not_be_taken_over_is_tried_again_at_once() -> Result {
     other.execute_batch("BEGIN IMMEDIATE")?;
     engine.start();
     let mut progress = engine.progress();
-    // The store gives up on a locked file after 1 s.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    // Answered once the store has given up on the locked file, and on what waited with it.
+    for key in [[8; 16], [9; 16]] {
+        assert_eq!(engine.run(request(key, "7")).await, Answer::Unavailable(Hindrance::Store));
+    }
     assert!(!progress.borrow().taken_over);
     other.execute_batch("ROLLBACK")?;
     tokio::time::timeout(Duration::from_secs(5), progress.wait_for(|progress| progress.taken_over)).await??;

@@ -71,22 +71,22 @@ pub enum OpenError {
         expected: u32,
     },
     /// A migration failed and was rolled back; the file is as it was.
-    #[error("migration {version} ({name}) failed: {source}")]
+    #[error("migration {version} ({name}) failed: {cause}")]
     Migration {
         /// The migration's number.
         version: u32,
         /// Its name.
         name: &'static str,
         /// What SQLite said.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
     /// No copy could be made before a migration, so it was not run.
-    #[error("no copy could be made at {path} before the migration: {source}", path = path.display())]
+    #[error("no copy could be made at {path} before the migration: {cause}", path = path.display())]
     Copy {
         /// Where the copy was to go.
         path: PathBuf,
         /// What went wrong.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file is damaged, or no database at all. Trying again doesn't help.
     #[error("damaged, or not a database: {0}")]
@@ -95,7 +95,7 @@ pub enum OpenError {
     #[error("{0}")]
     Sqlite(rusqlite::Error),
     /// The file system refused.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 

@@ -26,12 +26,12 @@ pub enum LockError {
         pid: Option<u32>,
     },
     /// The lock file could not be made or locked.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The lock file.
         path: PathBuf,
         /// What the file system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
 }
 
@@ -51,7 +51,7 @@ impl LockFile {
     /// # Errors
     /// [`LockError::Held`] where another process, or another value in this one, has it.
     pub fn acquire(path: &Path) -> Result<LockFile, LockError> {
-        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let io = |cause| LockError::Io { path: path.to_owned(), cause };
         file::make_private(path).map_err(io)?;
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
         match file.try_lock() {
@@ -61,7 +61,7 @@ impl LockFile {
                 let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
                 return Err(LockError::Held { path: path.to_owned(), pid });
             }
-            Err(TryLockError::Error(source)) => return Err(io(source)),
+            Err(TryLockError::Error(cause)) => return Err(io(cause)),
         }
         file.set_len(0).map_err(io)?;
         file.seek(SeekFrom::Start(0)).map_err(io)?;

@@ -105,10 +105,10 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, schema: &Schema)
         copy_aside(connection, path, found)?;
     }
     for migration in missing {
-        step(connection, schema, migration).map_err(|source| OpenError::Migration {
+        step(connection, schema, migration).map_err(|cause| OpenError::Migration {
             version: migration.version,
             name: migration.name,
-            source,
+            cause,
         })?;
         tracing::info!(file = %path.display(), version = migration.version, name = migration.name, "migrated");
     }
@@ -127,7 +127,7 @@ fn step(connection: &mut Connection, schema: &Schema, migration: &Migration) -> 
 /// write-ahead log comes along.
 fn copy_aside(connection: &Connection, path: &Path, found: u32) -> Result<(), OpenError> {
     let target = file::beside(path, &format!(".before-{}", found + 1));
-    copy_to(connection, path, &target).map_err(|source| OpenError::Copy { path: target, source })
+    copy_to(connection, path, &target).map_err(|cause| OpenError::Copy { path: target, cause })
 }
 
 fn copy_to(

@@ -214,3 +214,18 @@ fn a_reading_command_works_beside_the_owner_and_writes_nothing() {
     let older = Store::open_read_only(&path, &schema(&[FIRST, SECOND])).unwrap_err();
     assert!(matches!(older, OpenError::NeedsMigration { found: 1, newest: 2, .. }), "{older}");
 }
+
+#[test]
+fn a_cause_is_told_once_in_the_whole_chain() -> Result<(), Box<dyn std::error::Error>> {
+    let dir = tempfile::tempdir()?;
+    std::fs::write(dir.path().join("a-file"), "")?;
+    let error = store::LockFile::acquire(&dir.path().join("a-file/till.lock")).err().ok_or("it was locked")?;
+    let mut chain = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        chain.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    assert_eq!(chain.matches("os error").count(), 1, "{chain}");
+    Ok(())
+}

@@ -393,16 +393,22 @@ impl Till {
         self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));
         self.tell(Event::SaleChanged { sale_id: operation.sale_id });
-        // The click is answered without waiting for the figures of the whole queue.
-        let till = self.clone();
-        tokio::spawn(async move { till.tell_summary().await });
+        // The click is answered without waiting for the figures of the whole queue. A till in a task of its own would keep the
+        // folder for as long as that runs, after everybody else has let it go.
+        tokio::spawn(tell_summary(self.inner.store.clone(), self.inner.events.clone()));
     }
 
     pub(crate) async fn tell_summary(&self) {
-        match self.summary().await {
-            Ok(summary) => self.tell(Event::SummaryChanged(summary)),
-            Err(error) => tracing::warn!(%error, "the summary could not be told"),
-        }
+        tell_summary(self.inner.store.clone(), self.inner.events.clone()).await;
+    }
+}
+
+async fn tell_summary(store: Store, events: broadcast::Sender<Event>) {
+    let now = Timestamp::now();
+    match store.read(move |conn| queue::summary(conn, now)).await.map_err(not_read) {
+        // Nobody may be listening.
+        Ok(summary) => drop(events.send(Event::SummaryChanged(summary))),
+        Err(error) => tracing::warn!(%error, "the summary could not be told"),
     }
 }
 

@@ -96,7 +96,7 @@ fn not_settled(summary: &Summary) -> Option<String> {
             format!("the bank takes no request of this till ({paused}): look at its address and secret")
         }
         (None, _) if summary.other_bank > 0 => {
-            format!("{} of them belong to another bank or merchant than the one named", summary.other_bank)
+            format!("{} for another bank or merchant than the one named", summary.other_bank)
         }
         (None, Some(problem)) => format!("the bank can't be reached ({problem})"),
         (None, None) => "the time was up".to_owned(),
