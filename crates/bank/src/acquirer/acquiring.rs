@@ -121,6 +121,7 @@ impl Acquiring {
         };
         Ok(Request {
             operation: job.id,
+            since: job.created_at,
             purpose: Purpose::Charge,
             path: wire::CHARGES_PATH,
             body: json(&body)?,
@@ -163,7 +164,14 @@ impl Acquiring {
             currency: expected.currency,
             reference: expected.reference.clone(),
         };
-        Ok(Request { operation: job.id, purpose, path: wire::REFUNDS_PATH, body: json(&body)?, expected })
+        Ok(Request {
+            operation: job.id,
+            since: job.created_at,
+            purpose,
+            path: wire::REFUNDS_PATH,
+            body: json(&body)?,
+            expected,
+        })
     }
 
     /// Gives the whole of a charge back, under a key of its own, which is stored before its first use.

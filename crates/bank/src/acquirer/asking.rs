@@ -2,6 +2,7 @@
 
 use crate::{
     acquirer::{
+        breaker::{Breaker, Showed},
         calls::{self, Call},
         client::Client,
         names::Purpose,
@@ -9,6 +10,8 @@ use crate::{
     },
     gateway::wire::Moved,
 };
+use idempotency::Clock;
+use jiff::Timestamp;
 use rand::Rng;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -20,10 +23,15 @@ const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 /// The longest pause between two attempts.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
+/// How long a gateway is relied on to know a key. Cautious: Kassa's own never forgets one, others do after a day.
+const WINDOW: Duration = Duration::from_secs(23 * 60 * 60);
+
 /// A request to the gateway.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) operation: i64,
+    /// No attempt was made before this time.
+    pub(crate) since: Timestamp,
     pub(crate) purpose: Purpose,
     /// Where it goes, and where it is asked for by reference.
     pub(crate) path: &'static str,
@@ -35,6 +43,8 @@ pub(crate) struct Request {
 pub(crate) struct Gateway {
     pub(crate) client: Client,
     pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) breaker: Breaker,
 }
 
 /// What is done next to find out.
@@ -42,7 +52,8 @@ pub(crate) struct Gateway {
 enum Step {
     /// Send the request, under its one key.
     Send,
-    /// Ask by reference. What the gateway doesn't know is then sent, unless its answer was there once and has expired.
+    /// Ask by reference: what was sent may be known by now, and the key may not be any more. What the gateway doesn't know is
+    /// then sent, unless its answer was there once and has expired.
     Look { then_send: bool },
 }
 
@@ -56,10 +67,15 @@ impl Gateway {
             Some(call) => call,
             None => self.stored_call(request).await?,
         };
-        let mut step =
-            if counted.is_some() || call.attempts == 0 { Step::Send } else { Step::Look { then_send: true } };
+        // Whether the gateway can't have it: nothing was sent, or it was looked for and is not there.
+        let mut is_new = counted.is_some() || call.attempts == 0;
+        let mut step = if is_new { Step::Send } else { Step::Look { then_send: true } };
         let mut back_off = BackOff::new();
         loop {
+            let permit = self.breaker.pass().await;
+            if step == Step::Send && !is_new && self.window_is_over(request) {
+                step = Step::Look { then_send: true };
+            }
             let reading = match self.client.identity().await {
                 Err(why) => Reading::Unknown { why, retry_after_s: None },
                 // What was sent to one gateway is never sent to another, which would know nothing of it.
@@ -70,10 +86,12 @@ impl Gateway {
                         if counted.take().is_none() {
                             call = self.count(request, gateway).await?;
                         }
+                        is_new = false;
                         self.send(request, &call, gateway).await
                     }
                 },
             };
+            permit.tell(showed(&reading));
             match (reading, step) {
                 (Reading::Known(moved), _) => return Ok(moved),
                 (Reading::NeedsAttention(why), _) => return Err(why),
@@ -82,8 +100,12 @@ impl Gateway {
                     return Err("another gateway answers than the one that it was sent to");
                 }
                 (Reading::Expired, _) => step = Step::Look { then_send: false },
-                (Reading::NotThere, Step::Look { then_send: true }) => step = Step::Send,
+                (Reading::NotThere, Step::Look { then_send: true }) => {
+                    is_new = true;
+                    step = Step::Send;
+                }
                 (Reading::NotThere, _) => return Err("the gateway has dropped its answer and knows no such reference"),
+                (Reading::InProgress { retry_after_s }, _) => back_off.rest(retry_after_s).await,
                 (Reading::Unknown { why, retry_after_s }, _) => {
                     let (operation, purpose) = (request.operation, request.purpose.as_str());
                     if back_off.is_first() {
@@ -111,6 +133,11 @@ impl Gateway {
         }
     }
 
+    /// Whether a gateway may have forgotten the key by now, so that sending again could move the money again.
+    fn window_is_over(&self, request: &Request) -> bool {
+        self.clock.now().duration_since(request.since).unsigned_abs() > WINDOW
+    }
+
     async fn stored_call(&self, request: &Request) -> Result<Call, &'static str> {
         let (operation, purpose) = (request.operation, request.purpose);
         let call = until_read(&self.store, move |connection| calls::get(connection, operation, purpose)).await?;
@@ -121,6 +148,19 @@ impl Gateway {
     async fn count(&self, request: &Request, gateway: Uuid) -> Result<Call, &'static str> {
         let (operation, purpose) = (request.operation, request.purpose);
         until_stored(&self.store, "an attempt", move |tx| calls::count(tx, operation, purpose, gateway)).await
+    }
+}
+
+/// What a reading shows of the gateway itself.
+fn showed(reading: &Reading) -> Showed {
+    match reading {
+        Reading::Unknown { retry_after_s, .. } => Showed::Fails { retry_after_s: *retry_after_s },
+        Reading::Known(_)
+        | Reading::InProgress { .. }
+        | Reading::Expired
+        | Reading::NotThere
+        | Reading::NeedsAttention(_)
+        | Reading::OtherGateway => Showed::Works,
     }
 }
 

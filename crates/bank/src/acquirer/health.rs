@@ -16,23 +16,27 @@ struct Health {
     gateway: &'static str,
 }
 
-/// `GET /healthz`: 200 while the store can be written. A gateway that is away is named and is no failure: the bank takes requests and
-/// finishes them when it is back.
+/// `GET /healthz`: 200 while the store can be written. A gateway that is away, or fails each call, is named and is
+/// no failure: the bank takes requests and finishes them when it is back.
 pub(crate) async fn show(State(bank): State<Arc<Inner>>) -> Response {
     // A claim needs a write that reaches the disk. One that changes nothing goes through on a full disk too.
     let writing = timeout(TIME_MAX, bank.store.probe());
     let reaching = timeout(TIME_MAX, bank.gateway.client.reach());
     let (written, reached) = tokio::join!(writing, reaching);
     let store = matches!(written, Ok(Ok(())));
-    let gateway = matches!(reached, Ok(Ok(_)));
+    let gateway = match reached {
+        Ok(Ok(_)) if bank.gateway.breaker.is_open() => "failing",
+        Ok(Ok(_)) => "ok",
+        _ => "away",
+    };
     let health = Health {
         status: match (store, gateway) {
-            (true, true) => "ok",
-            (true, false) => "degraded",
+            (true, "ok") => "ok",
+            (true, _) => "degraded",
             (false, _) => "unavailable",
         },
         store: if store { "ok" } else { "unavailable" },
-        gateway: if gateway { "ok" } else { "away" },
+        gateway,
     };
     answer::json(if store { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod acquiring;
 pub(crate) mod asking;
+pub(crate) mod breaker;
 pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod health;
@@ -39,6 +40,7 @@ use axum::{
     Router,
     routing::{get, post, put},
 };
+use breaker::Breaker;
 use client::Client;
 use idempotency::{Config, Engine, Limits};
 use rusqlite::Connection;
@@ -125,7 +127,8 @@ impl Bank {
                 (Client::new(address, Some(&secret))?, Some((gateway, listener)), url)
             }
         };
-        let gateway = Arc::new(Gateway { client, store: store.clone() });
+        let clock = Arc::new(LabClock::default());
+        let gateway = Arc::new(Gateway { client, store: store.clone(), clock: clock.clone(), breaker: Breaker::new() });
 
         let demo_secret = if config.tokens.is_empty() { Some(demo_secret(&config.db).await?) } else { None };
         let demo = demo_secret.iter().map(|secret| Token { merchant: DEMO.to_owned(), secret: secret.clone() });
@@ -137,7 +140,6 @@ impl Bank {
         }
 
         let id = store.write(Priority::Click, identity).await.map_err(OpenError::store)?;
-        let clock = Arc::new(LabClock::default());
         let lab = config.lab.as_ref().map(|lab| Arc::new(Lab::new(lab, Point::BANK, clock.clone())));
         let settings = Config { wait: config.wait, retention: config.retention, limits: Limits::default() };
         let work = Acquiring { bank: id, gateway: gateway.clone() };

@@ -26,8 +26,11 @@ pub(crate) struct Expected {
 pub(crate) enum Reading {
     /// The gateway's own word on our request.
     Known(Moved),
-    /// Nobody knows whether the money moved. Ask again under the same key.
+    /// Nobody knows whether the money moved: the gateway failed, or something else answered in its place. Ask again under
+    /// the same key.
     Unknown { why: &'static str, retry_after_s: Option<u32> },
+    /// The gateway is at it, and does not know itself yet. Ask again under the same key.
+    InProgress { retry_after_s: Option<u32> },
     /// The gateway ran it and has dropped its answer: ask by reference.
     Expired,
     /// The gateway knows nothing of that reference.
@@ -45,7 +48,8 @@ pub(crate) fn of_request(raw: &Raw, expected: &Expected) -> Reading {
         200 | 201 | 402 => moved(raw, expected),
         400..=499 => match problem(raw) {
             None => unknown("a refusal that is not the gateway's"),
-            Some(ProblemType::InProgress | ProblemType::RateLimited) => unknown("the gateway is at it or busy"),
+            Some(ProblemType::InProgress) => Reading::InProgress { retry_after_s: raw.retry_after_s },
+            Some(ProblemType::RateLimited) => unknown("the gateway has too much to do"),
             Some(ProblemType::KeyExpired) => Reading::Expired,
             Some(ProblemType::Forbidden) => Reading::OtherGateway,
             Some(ProblemType::KeyReused) => Reading::NeedsAttention("the gateway knows our key for another request"),
@@ -145,9 +149,10 @@ mod tests {
     #[test]
     fn all_else_is_unknown() {
         let unknown = |reading| matches!(reading, Reading::Unknown { retry_after_s: Some(2), .. });
-        for (name, status) in [("in-progress", 409), ("rate-limited", 429), ("internal", 500), ("unavailable", 503)] {
+        for (name, status) in [("rate-limited", 429), ("internal", 500), ("unavailable", 503)] {
             assert!(unknown(refused(name, status)), "{name}");
         }
+        assert_eq!(refused("in-progress", 409), Reading::InProgress { retry_after_s: Some(2) });
         let page = "<!doctype html><html></html>";
         for status in [200, 201, 402, 403, 404, 422, 302, 100, 500, 502, 599] {
             assert!(unknown(of_request(&raw(status, "text/html", page), &expected())), "{status}");

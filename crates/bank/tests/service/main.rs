@@ -1,96 +1,14 @@
 //! The bank from the outside, in this process: what a program that brings it along relies on.
 
-use bank::{Bank, BankConfig, Gateway, GatewayConfig, LabConfig, OpenError, Secret, Token};
-use reqwest::{Client, Response};
+mod gateway;
+mod running;
+
+use bank::{Bank, BankConfig, Gateway, GatewayConfig, LabConfig, OpenError, Secret};
+use reqwest::Response;
+use running::{KEY, OTHER, Result, coffee, config, start, within};
 use serde_json::{Value, json};
-use std::{path::Path, time::Duration};
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-
-type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-const KEY: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
-const OTHER: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
-
-struct Running {
-    url: String,
-    gateway_url: String,
-    end: oneshot::Sender<()>,
-    ended: JoinHandle<std::io::Result<()>>,
-    http: Client,
-}
-
-fn config(dir: &Path) -> BankConfig {
-    BankConfig {
-        tokens: vec![Token { merchant: "shop".into(), secret: Secret::new("sk_shop") }],
-        lab: Some(LabConfig { secret: Some(Secret::new("lab_run")), may_abort: false }),
-        ..BankConfig::new(dir.join("bank.db"))
-    }
-}
-
-async fn start(config: BankConfig) -> Result<Running> {
-    let bank = Bank::open(config).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let ready = bank.ready(&listener)?;
-    let (end, told) = oneshot::channel();
-    let ended = tokio::spawn(bank.serve(listener, async {
-        let _ = told.await;
-    }));
-    let http = Client::builder().no_proxy().build()?;
-    Ok(Running { url: ready.url, gateway_url: ready.gateway_url, end, ended, http })
-}
-
-impl Running {
-    async fn pay(&self, key: &str, body: &Value) -> Result<Response> {
-        let request = self.http.post(format!("{}/v1/payments", self.url)).bearer_auth("sk_shop");
-        Ok(request.header("Idempotency-Key", key).json(body).send().await?)
-    }
-
-    async fn get(&self, path: &str, secret: &str) -> Result<Response> {
-        Ok(self.http.get(format!("{}{path}", self.url)).bearer_auth(secret).send().await?)
-    }
-
-    async fn refund(&self, key: &str, payment: &str) -> Result<Response> {
-        let request = self.http.post(format!("{}/v1/refunds", self.url)).bearer_auth("sk_shop");
-        let body = json!({"payment_id": payment, "amount": 1});
-        Ok(request.header("Idempotency-Key", key).json(&body).send().await?)
-    }
-
-    /// The state of a key; none while it is unknown.
-    async fn state(&self, key: &str) -> Option<String> {
-        let operation: Value = self.get(&format!("/v1/operations/{key}"), "sk_shop").await.ok()?.json().await.ok()?;
-        operation["state"].as_str().map(str::to_owned)
-    }
-
-    async fn fault(&self, rule: Value) -> Result<u16> {
-        let request = self.http.put(format!("{}/lab/faults", self.url)).bearer_auth("lab_run");
-        Ok(request.json(&json!([rule])).send().await?.status().as_u16())
-    }
-
-    async fn charges(&self) -> Result<Value> {
-        let request = self.http.get(format!("{}/lab/ledger", self.gateway_url)).bearer_auth("lab_run");
-        Ok(request.send().await?.json::<Value>().await?["charges"].take())
-    }
-
-    async fn end(self) -> Result {
-        let _ = self.end.send(());
-        Ok(self.ended.await??)
-    }
-}
-
-/// Looks until there is something to see, for at most 10 s.
-async fn within<T>(mut look: impl AsyncFnMut() -> Option<T>) -> Result<T> {
-    for _ in 0..1_000 {
-        if let Some(seen) = look().await {
-            return Ok(seen);
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    Err("nothing to see within 10 s".into())
-}
-
-fn coffee() -> Value {
-    json!({"amount": 290, "currency": "EUR", "card": "tok_visa", "reference": "till-1/1"})
-}
+use std::time::Duration;
+use tokio::{net::TcpListener, sync::oneshot};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_made_once_and_replayed_after_a_restart() -> Result {
