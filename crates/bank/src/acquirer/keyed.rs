@@ -150,8 +150,14 @@ impl Inner {
 
 /// Runs a request in a task of its own, which no client's hanging up ends.
 async fn run(bank: Arc<Inner>, merchant: Arc<str>, key: Key, asked: Asked) -> Result<Response, Refusal> {
+    let place = bank.shares.take(&merchant).map_err(|refusal| refusal.of(key))?;
     let engine = bank.engine.clone();
-    engine.spawn(go(bank, merchant, key, asked)).await.map_err(|_| {
+    let task = engine.spawn(async move {
+        let response = go(bank, merchant, key, asked).await;
+        drop(place);
+        response
+    });
+    task.await.map_err(|_| {
         tracing::error!("a request panicked");
         Refusal::new(ProblemType::Internal, "the bank failed; send the same request again later").of(key)
     })

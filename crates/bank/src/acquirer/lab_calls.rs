@@ -34,7 +34,7 @@ async fn show_ledger(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal
 /// The operation of that key, of whichever merchant has it; the first in the order of their names where several have.
 async fn show_operation(State(bank): State<Arc<Inner>>, Segment(key): Segment) -> Result<Response, Refusal> {
     let key = keyed::key_in_path(&key)?;
-    for merchant in &bank.merchants {
+    for merchant in bank.shares.merchants() {
         let found = bank.engine.lookup(merchant, *key.as_bytes()).await;
         let Some(record) = found.map_err(Refusal::from)? else { continue };
         let purpose = operator::purpose(&record);

@@ -17,6 +17,7 @@ pub(crate) mod payments;
 pub(crate) mod reading;
 pub(crate) mod reads;
 pub(crate) mod refunds;
+pub(crate) mod share;
 
 use crate::{
     config::{BankConfig, GatewayConfig, Token},
@@ -45,6 +46,7 @@ use client::Client;
 use idempotency::{Config, Engine, Limits};
 use rusqlite::Connection;
 use serde::{Serialize, Serializer};
+use share::Shares;
 use std::{collections::BTreeSet, future::Future, io, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 use store::{Migration, Priority, Schema, Store};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -74,7 +76,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine<Acquiring>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) clock: Arc<LabClock>,
-    pub(crate) merchants: BTreeSet<String>,
+    pub(crate) shares: Shares,
     pub(crate) retention: Duration,
     pub(crate) wait: Duration,
     pub(crate) lab: Option<Arc<Lab>>,
@@ -150,7 +152,7 @@ impl Bank {
             engine,
             gateway,
             clock,
-            merchants,
+            shares: Shares::new(merchants),
             retention: config.retention,
             wait: config.wait,
             lab,
