@@ -14,6 +14,7 @@ use crate::{
     ids,
     lab::{Lab, rules::Point, tamper::Tamper},
 };
+use bytes::Bytes;
 use idempotency::{Job, Response, Settlement, Undo, Verdict, Work};
 use protocol::{Key, Kind, Outcome, Payment, PaymentRequest, Refund, RefundRequest};
 use serde::Serialize;
@@ -218,8 +219,8 @@ fn key(job: &Job<Context>) -> Result<Key, &'static str> {
     Key::from_bytes(job.key).map_err(|_| "the stored key is no key")
 }
 
-fn json(value: &impl Serialize) -> Result<serde_json::Value, &'static str> {
-    serde_json::to_value(value).map_err(|_| "the request can't be written as JSON")
+fn json(value: &impl Serialize) -> Result<Bytes, &'static str> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|_| "the request can't be written as JSON")
 }
 
 fn payment(job: &Job<Context>, request: PaymentRequest, moved: Moved) -> Result<Settlement, &'static str> {

@@ -10,10 +10,10 @@ use crate::{
     },
     gateway::wire::Moved,
 };
+use bytes::Bytes;
 use idempotency::Clock;
 use jiff::Timestamp;
 use rand::Rng;
-use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use store::{Priority, ReadError, Store, WriteError};
 use uuid::Uuid;
@@ -35,7 +35,8 @@ pub(crate) struct Request {
     pub(crate) purpose: Purpose,
     /// Where it goes, and where it is asked for by reference.
     pub(crate) path: &'static str,
-    pub(crate) body: Value,
+    /// JSON.
+    pub(crate) body: Bytes,
     pub(crate) expected: Expected,
 }
 
@@ -120,7 +121,7 @@ impl Gateway {
     }
 
     async fn send(&self, request: &Request, call: &Call, gateway: Uuid) -> Reading {
-        match self.client.send(request.path, &call.key, gateway, &request.body).await {
+        match self.client.send(request.path, &call.key, gateway, request.body.clone()).await {
             Ok(raw) => reading::of_request(&raw, &request.expected),
             Err(why) => Reading::Unknown { why, retry_after_s: None },
         }

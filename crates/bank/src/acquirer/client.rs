@@ -12,7 +12,6 @@ use reqwest::{
     RequestBuilder, Response, Url,
     header::{self, HeaderMap, HeaderValue},
 };
-use serde::Serialize;
 use std::{
     io,
     sync::{Mutex, PoisonError},
@@ -89,20 +88,21 @@ impl Client {
         Ok(identity.gateway_id)
     }
 
-    /// Makes one attempt at a keyed request.
+    /// Makes one attempt at a keyed request with a JSON body.
     pub(crate) async fn send(
         &self,
         path: &str,
         key: &Key,
         gateway: Uuid,
-        body: &impl Serialize,
+        body: Bytes,
     ) -> Result<Raw, &'static str> {
         let request = self
             .http
             .post(format!("{}{path}", self.base))
             .header(protocol::IDEMPOTENCY_KEY, key.to_string())
             .header(GATEWAY_ID, gateway.to_string())
-            .json(body);
+            .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(body);
         read(request).await
     }
 

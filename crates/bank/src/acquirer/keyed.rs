@@ -42,9 +42,12 @@ struct Asked {
     call: Call,
     begin: BeginFn,
     amount: Amount,
-    /// What an invented answer has besides the amount.
-    more: Value,
+    /// What an answer that the lab invents has besides the amount.
+    more: More,
 }
+
+/// Made only where there is a lab that invents answers.
+type More = Box<dyn FnOnce() -> Value + Send>;
 
 /// `POST /v1/payments`
 pub(crate) async fn create_payment(
@@ -59,6 +62,7 @@ pub(crate) async fn create_payment(
         calls::insert(tx, claim.id, Purpose::Charge, &call)?;
         Ok(Begin::Run)
     };
+    let (currency, reference) = (request.currency, request.reference.clone());
     let asked = Asked {
         kind: Kind::Payment,
         path: PAYMENTS_PATH,
@@ -67,7 +71,9 @@ pub(crate) async fn create_payment(
         call,
         begin: Box::new(begin),
         amount: request.amount,
-        more: json!({"currency": request.currency, "reference": request.reference, "operation": key, "short_code": key.short_code()}),
+        more: Box::new(move || {
+            json!({"currency": currency, "reference": reference, "operation": key, "short_code": key.short_code()})
+        }),
     };
     run(bank, merchant, key, asked).await
 }
@@ -116,7 +122,9 @@ pub(crate) async fn create_refund(
         call,
         begin: Box::new(begin),
         amount: request.amount,
-        more: json!({"currency": currency, "payment_id": request.payment_id, "operation": key, "short_code": key.short_code()}),
+        more: Box::new(move || {
+            json!({"currency": currency, "payment_id": request.payment_id, "operation": key, "short_code": key.short_code()})
+        }),
     };
     run(bank, merchant, key, asked).await
 }
@@ -170,7 +178,8 @@ async fn go(bank: Arc<Inner>, merchant: Arc<str>, key: Key, asked: Asked) -> Res
         None => None,
     };
     let (amount, more) = (asked.amount, asked.more);
-    let invented = || tamper::invented(amount.get(), &more, key);
+    // Only a rule of the lab asks for it, and at most once.
+    let invented = || tamper::invented(amount.get(), &more(), key);
     if let Some(tamper) = pass(&lab, Point::Received).await {
         return tamper.apply(invented(), key).await;
     }
