@@ -89,13 +89,7 @@ impl Client {
     }
 
     /// Makes one attempt at a keyed request with a JSON body.
-    pub(crate) async fn send(
-        &self,
-        path: &str,
-        key: &Key,
-        gateway: Uuid,
-        body: Bytes,
-    ) -> Result<Raw, &'static str> {
+    pub(crate) async fn send(&self, path: &str, key: &Key, gateway: Uuid, body: Bytes) -> Result<Raw, &'static str> {
         let request = self
             .http
             .post(format!("{}{path}", self.base))

@@ -71,9 +71,9 @@ pub(crate) async fn create_payment(
         call,
         begin: Box::new(begin),
         amount: request.amount,
-        more: Box::new(move || {
-            json!({"currency": currency, "reference": reference, "operation": key, "short_code": key.short_code()})
-        }),
+        more: Box::new(
+            move || json!({"currency": currency, "reference": reference, "operation": key, "short_code": key.short_code()}),
+        ),
     };
     run(bank, merchant, key, asked).await
 }
@@ -122,9 +122,9 @@ pub(crate) async fn create_refund(
         call,
         begin: Box::new(begin),
         amount: request.amount,
-        more: Box::new(move || {
-            json!({"currency": currency, "payment_id": request.payment_id, "operation": key, "short_code": key.short_code()})
-        }),
+        more: Box::new(
+            move || json!({"currency": currency, "payment_id": request.payment_id, "operation": key, "short_code": key.short_code()}),
+        ),
     };
     run(bank, merchant, key, asked).await
 }

@@ -20,14 +20,18 @@ pub(crate) fn post(
     amount: i64,
 ) -> rusqlite::Result<()> {
     let to_gateway = if purpose == Purpose::Charge { amount } else { -amount };
-    let merchant = format!("merchant/{merchant}");
-    let mut statement = tx.prepare_cached(
-        "INSERT INTO postings (operation, entry, account, currency, amount) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for (account, amount) in [(GATEWAY, to_gateway), (merchant.as_str(), -to_gateway)] {
-        statement.execute((operation, purpose.as_str(), account, currency.code(), amount))?;
-    }
-    Ok(())
+    tx.prepare_cached(
+        "INSERT INTO postings (operation, entry, account, currency, amount) VALUES (?1, ?2, ?3, ?5, ?6), (?1, ?2, ?4, ?5, -?6)",
+    )?
+    .execute((
+        operation,
+        purpose.as_str(),
+        GATEWAY,
+        format!("merchant/{merchant}"),
+        currency.code(),
+        to_gateway,
+    ))
+    .map(|_| ())
 }
 
 /// The ledger, added up.
