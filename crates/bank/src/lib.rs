@@ -36,6 +36,8 @@ mod gateway;
 mod http;
 mod ids;
 mod lab;
+mod listening;
+pub mod open_files;
 
 pub use acquirer::{Bank, Ready};
 pub use config::{BankConfig, GatewayConfig, RETENTION, Token, WAIT};
@@ -43,3 +45,4 @@ pub use files::OpenError;
 pub use gateway::Gateway;
 pub use http::secrets::Secret;
 pub use lab::LabConfig;
+pub use listening::listen;

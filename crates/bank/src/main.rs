@@ -3,6 +3,7 @@
 use bank::{
     Bank, Gateway,
     cli::{self, Command},
+    open_files,
 };
 use std::{
     io::{self, IsTerminal, Write},
@@ -47,16 +48,18 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Print(text) => say(text.trim_end())?,
         Command::Serve { listen, config } => {
             log();
+            open_files::raise_limit();
             let bank = Bank::open(config).await?;
-            let listener = bind(listen).await?;
+            let listener = bind(listen)?;
             let shutdown = told_to_end()?;
             say(&serde_json::to_string(&bank.ready(&listener)?)?)?;
             bank.serve(listener, shutdown).await?;
         }
         Command::Gateway { listen, config } => {
             log();
+            open_files::raise_limit();
             let gateway = Gateway::open(config).await?;
-            let listener = bind(listen).await?;
+            let listener = bind(listen)?;
             let shutdown = told_to_end()?;
             let url = format!("http://{}", listener.local_addr()?);
             say(&serde_json::json!({"ready": true, "url": url}).to_string())?;
@@ -66,8 +69,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| anyhow::anyhow!("{address} can't be listened on: {error}"))
+fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    bank::listen(address).map_err(|error| anyhow::anyhow!("{address} can't be listened on: {error}"))
 }
 
 /// Writes one line to standard output, where whoever started the bank waits for it.

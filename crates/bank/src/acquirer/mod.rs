@@ -34,6 +34,7 @@ use crate::{
     },
     ids,
     lab::{self, Lab, clock::LabClock, rules::Point},
+    listening::listen,
 };
 use acquiring::Acquiring;
 use asking::Gateway;
@@ -261,7 +262,7 @@ async fn own_gateway(config: &BankConfig, secret: Secret) -> Result<(gateway::Ga
         secret: Some(secret),
         lab: config.lab.clone(),
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let listener = listen((Ipv4Addr::LOCALHOST, 0).into())?;
     Ok((gateway::Gateway::open(gateway).await?, listener))
 }
 

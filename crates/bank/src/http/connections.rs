@@ -1,11 +1,15 @@
 //! Accepting connections and serving them until told to drain.
 
-use crate::http::{
-    answer::{self, Refusal},
-    body,
-    door::Door,
-    gate::Gate,
-    keyed,
+use crate::{
+    http::{
+        answer::{self, Refusal},
+        body,
+        door::Door,
+        gate::Gate,
+        keyed,
+        places::{Held, Places},
+    },
+    open_files,
 };
 use axum::{Router, body::Body, http::request::Parts, response::IntoResponse};
 use futures::FutureExt;
@@ -17,14 +21,14 @@ use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     time::{Instant, timeout_at},
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
-/// Connections that are served at once; more wait to be accepted.
+/// Connections that are served at once, where the system lets the process have that many. What becomes of one more: see [`Places`].
 const CONNECTIONS_MAX: usize = 4_096;
 /// How long a connection may take to send the head of its next request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(15);
@@ -109,7 +113,7 @@ pub(crate) async fn serve(
         }
     };
     tokio::select! {
-        result = accepting => result?,
+        () = accepting => {}
         () = drained => {}
     }
     drop(listener);
@@ -125,39 +129,44 @@ async fn accept(
     traffic: &Arc<Traffic>,
     finish: &CancellationToken,
     connections: &TaskTracker,
-) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+) {
+    let places = Places::new(open_files::connections_max(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return Ok(()) };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely: give those that are open the time to end.
+                // Out of file descriptors, most likely.
                 tracing::warn!(%error, "a connection could not be accepted");
+                places.free_one();
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
+        let place = places.take().await;
         let (serving, traffic, finish) = (serving.clone(), traffic.clone(), finish.clone());
-        connections.spawn(async move {
-            connection(stream, serving, traffic, finish).await;
-            drop(place);
-        });
+        connections.spawn(connection(stream, place, serving, traffic, finish));
     }
 }
 
-async fn connection(stream: TcpStream, serving: Arc<Serving>, traffic: Arc<Traffic>, finish: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    place: Held,
+    serving: Arc<Serving>,
+    traffic: Arc<Traffic>,
+    finish: CancellationToken,
+) {
     let Ok(local) = stream.local_addr() else { return };
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was not taken");
     }
-    speak(stream, local, serving, traffic, finish).await;
+    speak(stream, local, &place, serving, traffic, finish).await;
 }
 
 /// Answers the requests of one connection. A client that is slow to ask or to read loses its place.
 async fn speak(
     io: impl AsyncRead + AsyncWrite,
     local: SocketAddr,
+    place: &Held,
     serving: Arc<Serving>,
     traffic: Arc<Traffic>,
     finish: CancellationToken,
@@ -168,6 +177,7 @@ async fn speak(
     let service = service_fn(move |request| {
         let (serving, traffic) = (serving.clone(), traffic.clone());
         async move {
+            let Some(_in_hand) = place.ask() else { return Err(HungUp) };
             let _counted = Counted::new(&traffic.requests);
             let response = answer(request, &serving, &traffic, local).await;
             if response.extensions().get::<Hangup>().is_some() { Err(HungUp) } else { Ok(response) }
@@ -182,6 +192,10 @@ async fn speak(
     );
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        () = place.lost() => {
+            tracing::debug!("a connection that asked for nothing makes way for another");
+            return;
+        }
         () = finish.cancelled() => {
             connection.as_mut().graceful_shutdown();
             // A client that doesn't read its answer holds nothing up.
@@ -270,7 +284,11 @@ mod tests {
         }
         let (client, server) = tokio::io::duplex(4_096);
         let local = "127.0.0.1:8460".parse().unwrap();
-        (client, speak(server, local, Arc::new(serving), Arc::new(traffic), CancellationToken::new()))
+        let spoken = async move {
+            let place = Places::new(1).take().await;
+            speak(server, local, &place, Arc::new(serving), Arc::new(traffic), CancellationToken::new()).await;
+        };
+        (client, spoken)
     }
 
     async fn ask(draining: bool, path: &str, headers: &str) -> String {

@@ -7,6 +7,7 @@ pub(crate) mod connections;
 pub(crate) mod door;
 pub(crate) mod gate;
 pub(crate) mod keyed;
+pub(crate) mod places;
 pub(crate) mod problems;
 pub(crate) mod secrets;
 pub(crate) mod segment;

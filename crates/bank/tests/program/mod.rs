@@ -20,6 +20,9 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 /// The longest that any step of a process may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
+/// The program.
+pub(crate) const BANK: &str = env!("CARGO_BIN_EXE_kassa-bank");
+
 /// Below the ports that the system gives to outgoing connections: one of those could be given the address of a process that
 /// is down at the moment, or be connected to itself.
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
@@ -41,10 +44,14 @@ impl Program {
         Ok(Self { address, dir: dir.to_owned(), arguments, log: dir.join(format!("{name}.log")) })
     }
 
-    /// Starts the process. Its environment is empty.
+    /// Starts the process.
     pub(crate) fn start(&self) -> Result<Life> {
+        self.start_by(Command::new(BANK))
+    }
+
+    /// Starts the process by a command that takes its arguments. Its environment is empty.
+    pub(crate) fn start_by(&self, mut command: Command) -> Result<Life> {
         let log = OpenOptions::new().create(true).append(true).open(&self.log)?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kassa-bank"));
         command.args(&self.arguments).current_dir(&self.dir).env_clear().kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let out = child.stdout.take().ok_or("no output")?;
