@@ -24,7 +24,59 @@
 //!
 //! Two durable commits are made for one operation: claim and result; one where the claim brings the result itself.
 //!
+//! # What is guaranteed, and what you owe for it
+//! The engine runs a work *at least* once and stores *exactly one* result. Between an outside call and the commit of its
+//! result the process may die; then the work runs again, from the start, in the next process, with nobody asking. So:
+//! - What [`Work::run`] asks of the outside must be repeatable: under a key of its own, made from [`Job::scope`] and
+//!   [`Job::key`] (never drawn anew), with the outside side being idempotent by it, or with a look before each repeat.
+//! - No answer from the outside is no outcome. Don't return; ask again inside the run. Only what is known for certain is
+//!   [`Verdict::Settled`], refusals included; what only a person can find out is [`Verdict::NeedsAttention`].
+//! - What must be true together with the result goes into [`Settlement::rows`], and what must be true together with the claim
+//!   into [`Request::begin`]: both are commits of the engine's own. Don't write about an operation beside them.
+//! - The response is what every repeat gets, for as long as it is stored: nothing in it may depend on who asks, or when.
+//! - [`Request::members`] decide what "the same request" means. Give each member bytes that are equal exactly where its
+//!   meaning is: the parsed number and not its digits, the decoded text and not its escapes.
+//! - [`Request::payload`] is what a run after a crash works from. It lies in the file as it is until the operation is final;
+//!   mind what you put into it.
+//! - [`Work::undo`] takes back what a run did whose key was meanwhile cancelled ([`Engine::cancel`]). It has to be repeatable
+//!   too. Work that can't be taken back says [`Undo::Kept`], and its result stands.
+//!
+//! Whoever drops the future of [`Engine::run`], as a server does when its client hangs up, drops the waiting and nothing else.
+//! A panic inside the work is caught and the work runs again at once; the fifth in a row is for a person. That needs the default
+//! `panic = "unwind"`; with `abort` a panic is a crash, and the next process goes on.
+//!
+//! # Setting it up
+//! 1. Take a [`LockFile`](store::LockFile) beside the database *before* opening it, always the same one: that it can be taken is
+//!    the proof that every earlier process is dead. No lease and no heartbeat, so no clock can make two owners of one row.
+//! 2. Open a [`Store`](store::Store) with [`SCHEMA`] among its migrations; your own tables stand beside, in the same file. It
+//!    is SQLite with one writer and group commit, on a local disk: a network file system proves neither lock nor commit.
+//! 3. [`Engine::open`], then [`Engine::start`]: only from then on are the operations of earlier processes finished and expired
+//!    responses purged. [`Engine::progress`] says how far that is.
+//! 4. At the end [`Engine::stop`], wait for [`Engine::idle`] as long as you like, and [`Engine::close`]. What still runs then
+//!    is finished by the next process, as after a crash.
+//!
+//! # What each answer is in HTTP
+//! | [`Answer`] | is | with |
+//! |---|---|---|
+//! | [`Done`](Answer::Done) | the stored status, type, location and bytes | `Idempotent-Replayed: true` or `false` |
+//! | [`InProgress`](Answer::InProgress) | 409 | `Retry-After`; never "failed": it is claimed, or may be |
+//! | [`NeedsAttention`](Answer::NeedsAttention) | 409 | a word that nobody need wait |
+//! | [`Reused`](Answer::Reused) | 422 | the members that differ, without values |
+//! | [`Expired`](Answer::Expired), [`Cancelled`](Answer::Cancelled) | 410 | how it ended; the key never runs again |
+//! | [`Refused`](Answer::Refused) | what your [`Request::begin`] meant, such as 404 | nothing was claimed |
+//! | [`Unavailable`](Answer::Unavailable) | 503 | `Retry-After`; nothing was claimed |
+//!
+//! What you refuse before you call [`Engine::run`] (no key, no valid body, no right) has claimed nothing, so the corrected
+//! request may come under the same key. [`Engine::lookup`] says what became of a key, also long after its response has expired.
+//!
+//! # Limits
+//! [`Limits`] bound what is in hand: operations that run, requests that wait for one key, requests that wait for any. Those who
+//! wait hold a channel, and no thread and no connection of the store. One beyond the bound is answered at once:
+//! [`InProgress`](Answer::InProgress) where the key is running, [`Unavailable`](Answer::Unavailable) where it is new. The
+//! store's own queue is bounded too. A row, of some hundred bytes without its response, stays for each key for ever.
+//!
 //! # With an axum service
+//! The whole of it, to be run, killed and started again, is in `examples/labels.rs`. In short:
 //! ```no_run
 //! use idempotency::{
 //!     Answer, Begin, Config, Engine, Job, Limits, Request, Response, Settlement, SystemClock, Undo, Verdict, Work,
