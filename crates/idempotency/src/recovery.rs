@@ -25,6 +25,8 @@ const PURGE: Duration = Duration::from_secs(60);
 pub struct Progress {
     /// Operations that an earlier process left unfinished.
     pub found: u64,
+    /// Operations that this process has taken in hand so far with nobody asking.
+    pub taken: u64,
     /// Whether all of them have been taken in hand.
     pub taken_over: bool,
 }
@@ -56,7 +58,7 @@ impl<W: Work> Engine<W> {
         }
         while !self.inner.stop.is_cancelled() {
             match self.sweep().await {
-                Ok(true) => self.inner.progress.send_modify(|progress| progress.taken_over = true),
+                Ok(true) => self.took_over_all(),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(%error, "the store could not be searched for unfinished operations"),
             }
@@ -65,6 +67,17 @@ impl<W: Work> Engine<W> {
                 () = tokio::time::sleep(SWEEP) => {}
             }
         }
+    }
+
+    fn took_over_all(&self) {
+        self.inner.progress.send_if_modified(|progress| {
+            let first = !progress.taken_over;
+            if first && progress.found > 0 {
+                tracing::info!(taken = progress.taken, "all that was left unfinished is in hand");
+            }
+            progress.taken_over = true;
+            first
+        });
     }
 
     /// Takes over every operation that is processing and that nobody runs, page by page: the next one is looked at when
@@ -79,7 +92,10 @@ impl<W: Work> Engine<W> {
             while !names.is_empty() {
                 let mut count = self.inner.flights.count();
                 let taking = async {
-                    self.adopt_all(self.join_all(&mut names)).await;
+                    let ours = self.join_all(&mut names);
+                    let taken = ours.len() as u64;
+                    self.adopt_all(ours).await;
+                    self.inner.progress.send_modify(|progress| progress.taken += taken);
                     if !names.is_empty() {
                         // The engine is full. The sender lives as long as it.
                         let _ = count.changed().await;
