@@ -24,7 +24,7 @@ use std::{
 };
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use traffic::Sent;
+use traffic::{Sent, random_ms};
 use wire::{Ask, Wire};
 
 /// What is unfinished at the last start must be finished so long after it and after the end of the faults.
@@ -91,10 +91,42 @@ fn assert_storm(count: &Count) {
     assert!(count.finished_untold > 0 && count.recovered > 0 && count.reversals > 0 && count.refunds > 0, "{count:?}");
 }
 
+/// First starts that are killed.
+const FIRST_STARTS: u32 = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_that_was_killed_anywhere_is_brought_to_an_end_by_the_next() -> Result {
+    let mut chance = StdRng::seed_from_u64(seed()?);
+    let mut unready = 0;
+    for _ in 0..FIRST_STARTS {
+        let dir = tempfile::tempdir()?;
+        // With a gateway of its own and a secret of its own: everything that a first start makes.
+        let program = Program::new(dir.path(), "bank", "serve --db bank.db")?;
+        let mut first = program.start()?;
+        let longest_ms = if chance.random_bool(0.5) { 60 } else { 250 };
+        let ready = timeout(random_ms(&mut chance, longest_ms), first.ready()).await;
+        unready += u32::from(ready.is_err());
+        let status = first.kill().await?;
+        assert_eq!(status.signal(), Some(KILLED), "{status}: {}", program.log()?);
+        let mut second = program.start()?;
+        let said = second.ready().await.map_err(|error| format!("{error}: {:?}", program.log()))?;
+        let secret = said["secret"].as_str().filter(|secret| secret.starts_with("sk_")).ok_or("no secret")?;
+        if let Ok(Ok(first)) = ready {
+            assert_eq!(first["secret"], secret, "a till that was told the first one");
+        }
+        second.kill().await?;
+    }
+    println!("{unready} of {FIRST_STARTS} were not ready yet");
+    assert!(unready > 0, "all came too late");
+    Ok(())
+}
+
 /// Deaths at each named point.
 const DEATHS_AT_A_POINT: u32 = 6;
 /// SIGABRT: what `abort` ends a process with.
 const ABORTED: i32 = 6;
+/// SIGKILL.
+const KILLED: i32 = 9;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_at_every_named_point_it_charges_what_it_approves() -> Result {
@@ -151,8 +183,8 @@ async fn what_a_foreign_answer_leaves_for_a_person_is_right_after_a_requeue() ->
 /// A faulty gateway that also answers about something else now and then.
 fn foreign_gateway(chance: &mut StdRng) -> Value {
     let mut rules = vec![
-        json!({"at": "received", "do": "foreign", "probability": 0.03, "seed": chance.random::<u32>()}),
-        json!({"at": "committed", "do": "foreign", "probability": 0.03, "seed": chance.random::<u32>()}),
+        json!({"at": "received", "do": "foreign", "probability": 0.06, "seed": chance.random::<u32>()}),
+        json!({"at": "committed", "do": "foreign", "probability": 0.06, "seed": chance.random::<u32>()}),
     ];
     if let Value::Array(others) = faulty_gateway(chance) {
         rules.extend(others);

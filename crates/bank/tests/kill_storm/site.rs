@@ -20,6 +20,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// Connections that the load comes from.
 const CLIENTS: usize = 32;
 const SIGKILL: i32 = 9;
+/// How long a start takes on a machine that has time.
+const QUICK_START: Duration = Duration::from_millis(100);
 
 /// Both programs and their folder.
 pub(crate) struct Site {
@@ -107,8 +109,11 @@ pub(crate) async fn kill_again_and_again(
     faults: Faults,
 ) -> Result<Deaths> {
     let mut deaths = Deaths::default();
+    let mut usual_start = QUICK_START;
     while deaths.kills < enough && !stop.is_cancelled() {
-        let (born, end) = (Instant::now(), life(&mut chance));
+        // Where starting takes long, all takes long, and lives are longer in proportion.
+        let pace = usual_start.div_duration_f64(QUICK_START).clamp(1.0, 4.0);
+        let (born, end) = (Instant::now(), life(&mut chance).mul_f64(pace));
         let rules = faults(&mut chance);
         let mut process = program.start()?;
         let mut ready = None;
@@ -128,6 +133,7 @@ pub(crate) async fn kill_again_and_again(
         }
         deaths.kills += 1;
         deaths.unready += u32::from(ready.is_none());
+        usual_start = ready.map_or(usual_start, |start| (usual_start * 3 + start) / 4);
         deaths.slowest_start = deaths.slowest_start.max(ready.unwrap_or_default());
     }
     Ok(deaths)
