@@ -11,7 +11,7 @@ mod wire;
 
 use audit::{Attention, Count, all_finished, audit};
 use hyper::Method;
-use program::{LIMIT, Life, Program, Result};
+use program::{ALONE, LIMIT, Life, Program, Result};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use site::{
@@ -69,6 +69,7 @@ async fn storm(site: &Site, seed: u64, enough: u32, gateway_faults: Faults) -> R
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_200_times_under_load_it_charges_what_it_approves_with_nobody_retrying() -> Result {
+    let _alone = ALONE.lock().await;
     let (site, seed, began) = (Site::new()?, seed()?, Instant::now());
     let (sent, deaths) = storm(&site, seed, 200, Box::new(faulty_gateway)).await?;
     println!("{deaths:?} in {:?}", began.elapsed());
@@ -96,6 +97,7 @@ const FIRST_STARTS: u32 = 40;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_start_that_was_killed_anywhere_is_brought_to_an_end_by_the_next() -> Result {
+    let _alone = ALONE.lock().await;
     let mut chance = StdRng::seed_from_u64(seed()?);
     let mut unready = 0;
     for _ in 0..FIRST_STARTS {
@@ -130,6 +132,7 @@ const KILLED: i32 = 9;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_at_every_named_point_it_charges_what_it_approves() -> Result {
+    let _alone = ALONE.lock().await;
     let (site, seed) = (Site::new()?, seed()?);
     let mut chance = StdRng::seed_from_u64(seed);
     let load = Load::start(&site, seed);
@@ -165,6 +168,7 @@ async fn die_at(program: &Program, life: &mut Life, at: &str, chance: &mut StdRn
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_foreign_answer_leaves_for_a_person_is_right_after_a_requeue() -> Result {
+    let _alone = ALONE.lock().await;
     let (site, seed) = (Site::new()?, seed()?);
     let (sent, deaths) = storm(&site, seed, 20, Box::new(foreign_gateway)).await?;
     let _gateway = up(&site.gateway, &json!([])).await?;

@@ -12,6 +12,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, ChildStdout, Command},
+    sync::Mutex,
     time::timeout,
 };
 
@@ -19,6 +20,9 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Erro
 
 /// The longest that any step of a process may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// Held by each test that keeps the machine busy: two at once would only slow each other past their limits.
+pub(crate) static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// The program.
 pub(crate) const BANK: &str = env!("CARGO_BIN_EXE_kassa-bank");

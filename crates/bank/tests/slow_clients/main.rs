@@ -6,7 +6,7 @@ mod crowd;
 mod program;
 
 use crowd::{idle, never_reading, slow_bodies, slow_heads};
-use program::{BANK, LIMIT, Life, Program, Result};
+use program::{ALONE, BANK, LIMIT, Life, Program, Result};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use std::{
@@ -119,6 +119,7 @@ async fn pay(http: &Client, bank: SocketAddr, key: &str) -> reqwest::Result<Resp
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_slow_and_unreading_clients_cost_little_and_hold_nobody_up() -> Result {
+    let _alone = ALONE.lock().await;
     let bank = Bank::start(None).await?;
     let alone = bank.keep_paying(Duration::from_secs(1)).await?;
     let before = bank.held()?;
@@ -142,6 +143,7 @@ async fn idle_slow_and_unreading_clients_cost_little_and_hold_nobody_up() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_connections_than_there_are_places_take_them_from_those_who_ask_for_nothing() -> Result {
+    let _alone = ALONE.lock().await;
     let bank = Bank::start(None).await?;
     // Soon enough that none of them can have been sent away for being slow.
     let crowd = timeout(Duration::from_secs(10), idle(bank.program.address, 5_000)).await??;
@@ -152,6 +154,7 @@ async fn more_connections_than_there_are_places_take_them_from_those_who_ask_for
 
 #[tokio::test(flavor = "multi_thread")]
 async fn few_open_files_are_enough() -> Result {
+    let _alone = ALONE.lock().await;
     // As many as many systems give, with no right to more.
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -n 1024 && exec \"$0\" \"$@\"", BANK]);
@@ -172,6 +175,7 @@ const REPEATS_OF_OTHERS: usize = 10;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_wait_for_a_running_key_are_bounded_and_cost_no_thread_and_nothing_runs_twice() -> Result {
+    let _alone = ALONE.lock().await;
     let bank = Bank::start(None).await?;
     bank.pay_in_time().await?;
     let before = bank.held()?;
