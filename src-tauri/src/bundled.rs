@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, path::Path};
 use anyhow::{Context, Result};
 use bank::{Bank, BankConfig, LabConfig, Token};
 use rand::RngCore;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::folder::private_folder;
@@ -38,7 +38,7 @@ impl BundledBank {
         config.tokens = vec![Token { merchant: MERCHANT.to_owned(), secret: shared.clone() }];
         config.lab = Some(LabConfig { secret: Some(shared), may_abort: false });
         let bank = Bank::open(config).await?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port on loopback")?;
+        let listener = bank::listen((Ipv4Addr::LOCALHOST, 0).into()).context("no free port on loopback")?;
         let url = bank.ready(&listener)?.url;
         let end = CancellationToken::new();
         let served = tokio::spawn(bank.serve(listener, end.clone().cancelled_owned()));

@@ -74,7 +74,6 @@ pub struct Bank {
 pub(crate) struct Inner {
     pub(crate) id: Uuid,
     pub(crate) store: Store,
-    pub(crate) engine: Engine<Acquiring>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) clock: Arc<LabClock>,
     pub(crate) shares: Shares,
@@ -83,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) lab: Option<Arc<Lab>>,
     /// Whether the operator's calls are there.
     pub(crate) operated: bool,
+    /// Last, so that the lock that it holds is let go after all other handles of the store.
+    pub(crate) engine: Engine<Acquiring>,
 }
 
 /// What a bank says when it is ready.
@@ -150,7 +151,6 @@ impl Bank {
         let inner = Inner {
             id,
             store,
-            engine,
             gateway,
             clock,
             shares: Shares::new(merchants),
@@ -158,6 +158,7 @@ impl Bank {
             wait: config.wait,
             lab,
             operated: config.operator.is_some(),
+            engine,
         };
         Ok(Self {
             inner: Arc::new(inner),
