@@ -1,6 +1,7 @@
 //! The project's commands, `cargo xtask run` and `cargo xtask test`: each does all of its set-up itself, says what it
 //! does and how long that took, and does nothing a second time that has not changed.
 
+mod bench;
 mod run;
 mod setup;
 mod step;
@@ -25,6 +26,8 @@ enum Command {
     Run(run::Options),
     /// Set up, build and test everything: format, lints, Rust, window, bank
     Test(test::Options),
+    /// Measure how quick it is
+    Bench(bench::Options),
     /// Build the window into ui/dist
     Ui,
     /// Write the window's types of commands and events anew (ui/src/lib/ipc.gen.ts)
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Test(options) => test::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Ui => ui::prepare(),
         Command::Bindings => run::bindings(),
     };
