@@ -50,6 +50,26 @@ impl Stat {
     }
 }
 
+/// Processor time that anybody has taken on all cores, what a host took away included.
+pub(crate) fn busy_time() -> Result<Duration> {
+    let text = fs::read_to_string("/proc/stat")?;
+    let ticks = text.lines().next().and_then(busy_ticks).context("/proc/stat has no times")?;
+    Ok(TICK * ticks)
+}
+
+/// User, nice, system, interrupts and steal; not idle and not waiting for the disk, which are the fourth and the fifth.
+fn busy_ticks(line: &str) -> Option<u32> {
+    let fields: Vec<&str> = line.strip_prefix("cpu ")?.split_ascii_whitespace().take(8).collect();
+    let idle = 3..5;
+    let busy = fields.iter().enumerate().filter(|(place, _)| !idle.contains(place));
+    busy.map(|(_, ticks)| ticks.parse::<u32>().ok()).sum()
+}
+
+/// The cores that this process may use.
+pub(crate) fn cores() -> Result<f64> {
+    Ok(std::thread::available_parallelism()?.get() as f64)
+}
+
 /// What a process has in memory, in KiB.
 pub(crate) fn resident_kib(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -142,8 +162,14 @@ mod tests {
     }
 
     #[test]
+    fn waiting_is_not_busy() {
+        assert_eq!(busy_ticks("cpu  1 2 4 1000 1000 8 16 32 1000 0"), Some(63));
+        assert_eq!(busy_ticks("cpu0 1 2 4"), None);
+    }
+
+    #[test]
     fn a_process_has_time_and_memory() {
-        assert!(cpu_time(std::process::id()).is_ok());
+        assert!(cpu_time(std::process::id()).unwrap() <= busy_time().unwrap());
         assert!(resident_kib(std::process::id()).unwrap() > 100);
     }
 }

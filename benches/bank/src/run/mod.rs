@@ -204,7 +204,7 @@ impl Run {
             for (step, connections) in self.options.connections.clone().into_iter().enumerate() {
                 let load = self.load(connections);
                 for contender in turned(self.contenders(), round + step) {
-                    let sample = load.measure_afresh(&mut self.stage, contender).await?;
+                    let sample = load.measure_started(&mut self.stage, contender, None).await?;
                     let cell = Cell { contender, connections };
                     self.note("pay", round, &format!("{} at {connections}", contender.name()), &sample);
                     self.figures.pay.entry(cell).or_default().push(sample);
@@ -218,7 +218,7 @@ impl Run {
         for round in 0..self.options.rounds.min(3) {
             let load = Load { replay: Some(REPLAY_KEYS), ..self.load(REPLAY_CONNECTIONS) };
             for contender in turned(self.contenders(), round) {
-                let sample = load.measure_afresh(&mut self.stage, contender).await?;
+                let sample = load.measure_started(&mut self.stage, contender, None).await?;
                 self.note("replay", round, contender.name(), &sample);
                 let cell = Cell { contender, connections: REPLAY_CONNECTIONS };
                 self.figures.replay.entry(cell).or_default().push(sample);
@@ -254,10 +254,7 @@ impl Run {
             for (step, connections) in SIZE_CONNECTIONS.into_iter().enumerate() {
                 for (size, keys, place) in turned(places.clone(), round + step) {
                     let load = Load { keys, ..self.load(connections) };
-                    let sample = match &place {
-                        None => load.measure_afresh(&mut self.stage, Contender::Kassa).await?,
-                        Some(place) => load.measure_at(&mut self.stage, Contender::Kassa, place).await?,
-                    };
+                    let sample = load.measure_started(&mut self.stage, Contender::Kassa, place.as_ref()).await?;
                     let what = format!("{} {keys:?} keys at {connections}", table::count(size));
                     self.note("size", round, &what, &sample);
                     self.figures.size.entry((keys == Keys::V4, size, connections)).or_default().push(sample);
@@ -273,6 +270,9 @@ impl Run {
     fn note(&self, part: &str, round: usize, what: &str, sample: &Sample) {
         let rate = table::rounded(sample.requests_per_s);
         self.say(&format!("{part}, round {}: {what}: {rate} req/s, p99 {:.2} ms", round + 1, sample.p99_ms));
+        if sample.others > measuring::OTHERS_MAX {
+            self.say(&format!("others took {:.0} % of the processor", sample.others * 100.0));
+        }
     }
 }
 

@@ -58,6 +58,9 @@ impl Figures {
     pub(crate) fn text(&self, how: &str) -> String {
         let date = Timestamp::now().strftime("%Y-%m-%d");
         let mut text = format!("Measured on {date} by `cargo xtask bench bank` ({how}), on {}.\n", self.machine);
+        if let Some(others) = self.others() {
+            text += &others;
+        }
         if !self.checked.is_empty() {
             text += "\n### The promise, checked before\n\n";
             for (contender, checked) in &self.checked {
@@ -77,6 +80,19 @@ impl Figures {
             text += &sized(&self.size).text();
         }
         text
+    }
+}
+
+impl Figures {
+    /// What others took of the cores meanwhile: whether the figures can be trusted.
+    fn others(&self) -> Option<String> {
+        let all = self.pay.values().chain(self.replay.values()).chain(self.size.values()).flatten();
+        let mut others: Vec<f64> = all.map(|sample| sample.others * 100.0).collect();
+        others.sort_by(f64::total_cmp);
+        let (middle, most) = (others.get(others.len() / 2)?, others.last()?);
+        Some(format!(
+            "Other processes and the kernel's own took {middle:.0} % of the cores in the middle, {most:.0} % at most.\n"
+        ))
     }
 }
 

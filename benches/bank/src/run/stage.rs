@@ -81,7 +81,7 @@ impl Running {
 pub(crate) struct Stage {
     // In the order in which they have to go.
     cluster: Option<Cluster>,
-    _stub: Process,
+    stub: Process,
     pub(crate) stub_url: String,
     pub(crate) http: reqwest::Client,
     pub(crate) disk: Disk,
@@ -110,7 +110,7 @@ impl Stage {
         let cluster = if with_postgres { Some(Cluster::make(folder.path().join("postgres")).await?) } else { None };
         Ok(Self {
             cluster,
-            _stub: stub,
+            stub,
             stub_url,
             http: reqwest::Client::builder().no_proxy().build()?,
             disk: Disk::of(folder.path())?,
@@ -124,6 +124,11 @@ impl Stage {
     /// The folder of all that is made.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The stub gateway's process.
+    pub(crate) fn stub_pid(&self) -> u32 {
+        self.stub.pid
     }
 
     /// The bench's own program.
