@@ -116,7 +116,7 @@ impl Run {
             (options.rounds, options.seconds) = (1, 1.0);
         }
         ensure!(options.rounds > 0 && options.seconds > 0.0, "name at least one round and some time");
-        ensure!(options.connections.iter().all(|count| (1..=4_096).contains(count)), "name 1 to 4,096 connections");
+        ensure!(options.connections.iter().all(|count| (1..=2_048).contains(count)), "name 1 to 2,048 connections");
         let folder = options.dir.clone().unwrap_or_else(std::env::temp_dir);
         let alone = options.soak.is_some() || options.profile.is_some();
         let with_postgres = !alone && wants(&options.contenders, Contender::Postgres);

@@ -5,6 +5,7 @@ use crate::{
     run::{
         cluster::Cluster,
         machine::{self, Disk},
+        measuring::PATIENCE,
         process::Process,
     },
     stub,
@@ -85,6 +86,8 @@ pub(crate) struct Stage {
     pub(crate) stub_url: String,
     pub(crate) http: reqwest::Client,
     pub(crate) disk: Disk,
+    /// What is left of the time for measuring again.
+    pub(crate) patience: Duration,
     places: u32,
     bench: PathBuf,
     bank: PathBuf,
@@ -114,6 +117,7 @@ impl Stage {
             stub_url,
             http: reqwest::Client::builder().no_proxy().build()?,
             disk: Disk::of(folder.path())?,
+            patience: PATIENCE,
             places: 0,
             bench,
             bank,
