@@ -2,6 +2,7 @@
 
 use crate::{
     clock::Clock,
+    counts::Counters,
     flight::{Flight, Flights, Joined, Limits, Name, Phase},
     meaning::{Meaning, VERSION},
     record::{Owner, Record, Response, State},
@@ -149,6 +150,7 @@ pub(crate) struct Inner<W> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Config,
     pub(crate) flights: Flights,
+    pub(crate) counters: Counters,
     pub(crate) epoch: u32,
     runs: AtomicU32,
     /// Ends the tasks that look for work by themselves.
@@ -199,6 +201,7 @@ impl<W: Work> Engine<W> {
                 clock,
                 config,
                 flights: Flights::new(config.limits),
+                counters: Counters::default(),
                 epoch,
                 runs: AtomicU32::new(0),
                 stop: CancellationToken::new(),
@@ -213,6 +216,12 @@ impl<W: Work> Engine<W> {
     /// Claims the key and runs the work, or finds out what became of it. Dropping the future drops the
     /// waiting and nothing else.
     pub async fn run(&self, request: Request<W::Context>) -> Answer {
+        let answer = self.find_out(request).await;
+        self.inner.counters.answered(&answer);
+        answer
+    }
+
+    async fn find_out(&self, request: Request<W::Context>) -> Answer {
         if self.inner.kill.is_cancelled() {
             return Answer::Unavailable(Hindrance::Ending);
         }

@@ -249,6 +249,7 @@ impl<W: Work> Engine<W> {
                 Ok(verdict) => verdict,
                 Err(_) => {
                     panics += 1;
+                    self.inner.counters.panicked();
                     tracing::error!(operation = record.id, panics, "the work panicked");
                     if panics < PANICS_MAX {
                         pause.rest().await;

@@ -166,6 +166,11 @@ impl Flights {
         (one < self.limits.waiters_per_key && all < self.limits.waiters).then_some(seat)
     }
 
+    /// How many requests wait, whoever leads included.
+    pub(crate) fn waiters(&self) -> u32 {
+        self.waiters.load(Ordering::Acquire)
+    }
+
     /// How many keys are in hand.
     pub(crate) fn count(&self) -> watch::Receiver<usize> {
         self.count.subscribe()

@@ -143,6 +143,7 @@
 
 mod cancel;
 mod clock;
+mod counts;
 mod engine;
 mod execution;
 mod flight;
@@ -154,6 +155,7 @@ mod work;
 
 pub use cancel::Cancel;
 pub use clock::{Clock, SystemClock};
+pub use counts::{Backlog, Counts};
 pub use engine::{Answer, Config, Engine, Hindrance, Unavailable};
 pub use execution::may_pass;
 pub use flight::Limits;

@@ -184,6 +184,7 @@ impl<W: Work> Engine<W> {
             let batch =
                 self.inner.store.write(Priority::Background, move |tx| rows::purge(tx, before, PURGE_BATCH)).await?;
             purged += batch;
+            self.inner.counters.purged(batch);
             if batch < PURGE_BATCH as usize {
                 return Ok(purged);
             }

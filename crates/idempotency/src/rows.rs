@@ -1,6 +1,7 @@
 //! The SQL of the one table. Everything that writes names the state and the owner that it expects.
 
 use crate::{
+    counts::Backlog,
     meaning::Meaning,
     record::{Owner, Record, Response, State},
 };
@@ -182,6 +183,26 @@ pub(crate) fn count_processing(connection: &Connection) -> rusqlite::Result<u64>
         .prepare_cached("SELECT count(*) FROM operations WHERE state = 0")?
         .query_row([], |row| row.get::<_, i64>(0))
         .map(|count| count.unsigned_abs())
+}
+
+/// What is not final, where `epoch` is the one of the living process.
+pub(crate) fn backlog(connection: &Connection, epoch: u32) -> rusqlite::Result<Backlog> {
+    let ours = Owner { epoch, run: 0 }.to_column();
+    connection
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM operations WHERE state = 0),
+                    (SELECT count(*) FROM operations WHERE state = 0 AND owner < ?1),
+                    (SELECT created_ms FROM operations WHERE state = 0 ORDER BY id LIMIT 1),
+                    (SELECT count(*) FROM operations WHERE state = 3)",
+        )?
+        .query_row([ours], |row| {
+            Ok(Backlog {
+                processing: row.get::<_, i64>(0)?.unsigned_abs(),
+                left: row.get::<_, i64>(1)?.unsigned_abs(),
+                oldest_processing: row.get::<_, Option<i64>>(2)?.map(time),
+                needing_attention: row.get::<_, i64>(3)?.unsigned_abs(),
+            })
+        })
 }
 
 /// Drops the stored responses of at most `limit` operations that were final before `before`. The rows stay.

@@ -1,0 +1,134 @@
+//! What the engine has done since it was opened, and what it has in hand: numbers for whoever watches it. Counting costs one
+//! atomic addition for each answer.
+
+use crate::{
+    engine::{Answer, Engine, Unavailable},
+    rows,
+    work::Work,
+};
+use jiff::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counted since the engine was opened, but for what is in hand right now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Answers to requests whose run made the result.
+    pub first: u64,
+    /// Stored answers given again.
+    pub replayed: u64,
+    /// Requests that were told to come again, as the outcome was not known yet.
+    pub in_progress: u64,
+    /// Requests whose operation needs attention.
+    pub needs_attention: u64,
+    /// Requests that used the key of another one.
+    pub reused: u64,
+    /// Requests whose stored answer had expired.
+    pub expired: u64,
+    /// Requests under a cancelled key.
+    pub cancelled: u64,
+    /// Requests that the claim's own part refused.
+    pub refused: u64,
+    /// Requests that could not be taken.
+    pub unavailable: u64,
+    /// Panics of the work that were caught.
+    pub panics: u64,
+    /// Stored responses that were dropped as expired.
+    pub purged: u64,
+    /// Operations that an earlier process left unfinished, as they were counted at the start.
+    pub found_at_start: u64,
+    /// Operations in hand right now.
+    pub running: u64,
+    /// Requests that wait for an operation right now.
+    pub waiting: u64,
+}
+
+/// What the store holds that is not final.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backlog {
+    /// Operations that are processing.
+    pub processing: u64,
+    /// Those of them that an earlier process left and that have not been taken over yet.
+    pub left: u64,
+    /// When the oldest of them was claimed.
+    pub oldest_processing: Option<Timestamp>,
+    /// Operations that need attention.
+    pub needing_attention: u64,
+}
+
+/// The counters behind [`Counts`].
+#[derive(Default)]
+pub(crate) struct Counters {
+    first: AtomicU64,
+    replayed: AtomicU64,
+    in_progress: AtomicU64,
+    needs_attention: AtomicU64,
+    reused: AtomicU64,
+    expired: AtomicU64,
+    cancelled: AtomicU64,
+    refused: AtomicU64,
+    unavailable: AtomicU64,
+    panics: AtomicU64,
+    purged: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn answered(&self, answer: &Answer) {
+        let kind = match answer {
+            Answer::Done { replayed: false, .. } => &self.first,
+            Answer::Done { replayed: true, .. } => &self.replayed,
+            Answer::InProgress => &self.in_progress,
+            Answer::NeedsAttention => &self.needs_attention,
+            Answer::Reused { .. } => &self.reused,
+            Answer::Expired { .. } => &self.expired,
+            Answer::Cancelled => &self.cancelled,
+            Answer::Refused(_) => &self.refused,
+            Answer::Unavailable(_) => &self.unavailable,
+        };
+        kind.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn purged(&self, responses: usize) {
+        self.purged.fetch_add(responses as u64, Ordering::Relaxed);
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// What was done since the engine was opened, and what is in hand. Reads memory only. Each number is right, but they are
+    /// not taken at one instant.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let counters = &self.inner.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            first: read(&counters.first),
+            replayed: read(&counters.replayed),
+            in_progress: read(&counters.in_progress),
+            needs_attention: read(&counters.needs_attention),
+            reused: read(&counters.reused),
+            expired: read(&counters.expired),
+            cancelled: read(&counters.cancelled),
+            refused: read(&counters.refused),
+            unavailable: read(&counters.unavailable),
+            panics: read(&counters.panics),
+            purged: read(&counters.purged),
+            found_at_start: self.inner.progress.borrow().found,
+            running: *self.inner.flights.count().borrow() as u64,
+            waiting: u64::from(self.inner.flights.waiters()),
+        }
+    }
+
+    /// What the store holds that is not final. Reads partial indexes, which are as long as what they hold is many.
+    ///
+    /// # Errors
+    /// [`Unavailable`] where the store can't be read.
+    pub async fn backlog(&self) -> Result<Backlog, Unavailable> {
+        let epoch = self.inner.epoch;
+        Ok(self.inner.store.read(move |connection| rows::backlog(connection, epoch)).await?)
+    }
+}
