@@ -37,7 +37,9 @@ mod http;
 mod ids;
 mod lab;
 mod listening;
+mod metrics;
 pub mod open_files;
+mod openapi;
 
 pub use acquirer::{Bank, Ready};
 pub use config::{BankConfig, GatewayConfig, RETENTION, Token, WAIT};

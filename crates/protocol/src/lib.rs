@@ -9,6 +9,8 @@
 
 mod key;
 mod money;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod operation;
 mod policy;
 mod problem;

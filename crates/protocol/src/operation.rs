@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// What is asked of the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A charge of a card.
@@ -28,6 +29,7 @@ impl Kind {
 
 /// The state of an operation at the bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OperationState {
     /// Claimed, and not yet known how it ends.
@@ -64,17 +66,21 @@ impl OperationState {
 
 /// What became of a key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Operation {
     /// The key that was asked about.
     pub key: Key,
     /// How far it is.
     pub state: OperationState,
     /// What was asked for; none where the key was cancelled before any request came.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub kind: Option<Kind>,
     /// The stored payment or refund, once there is one.
+    #[cfg_attr(feature = "openapi", schema(required, schema_with = crate::openapi::result_or_null))]
     pub result: Option<Value>,
     /// When the key was claimed.
     pub created_at: Timestamp,
     /// When it became final.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub completed_at: Option<Timestamp>,
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 /// The answer of `GET /v1/policy`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Policy {
     /// The bank's own id, made with its store. A till binds its operations to it.
     pub bank_id: Uuid,

@@ -147,6 +147,7 @@ impl<'de> Deserialize<'de> for ProblemType {
 
 /// A problem document: `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
     /// Which problem it is, written as `/problems/NAME`.
     #[serde(rename = "type")]
@@ -161,15 +162,19 @@ pub struct Problem {
     pub retryable: bool,
     /// On `in-progress` and `key-expired`: the state of the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub state: Option<OperationState>,
     /// On `key-expired`: the payment that the key made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub payment_id: Option<String>,
     /// On `key-expired`: the refund that the key made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub refund_id: Option<String>,
     /// On `key-reused`: the members that differ, `path` for another route. Names only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub differs: Option<Vec<String>>,
 }
 

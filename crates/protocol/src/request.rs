@@ -10,11 +10,11 @@ use std::fmt;
 use thiserror::Error;
 
 /// Characters of a card token at most.
-const CARD_CHARS_MAX: usize = 64;
+pub(crate) const CARD_CHARS_MAX: usize = 64;
 /// Characters of a reference at most.
-const REFERENCE_CHARS_MAX: usize = 64;
+pub(crate) const REFERENCE_CHARS_MAX: usize = 64;
 /// Characters of a payment's id at most.
-const PAYMENT_ID_CHARS_MAX: usize = 64;
+pub(crate) const PAYMENT_ID_CHARS_MAX: usize = 64;
 
 /// Why a body is no request. It names the member at fault and never holds a value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The two results that a bank's answer can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The money moved.
@@ -18,6 +19,7 @@ pub enum Outcome {
 
 /// What may be shown of a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Card {
     /// The brand, such as `visa`.
     pub brand: String,
@@ -27,6 +29,7 @@ pub struct Card {
 
 /// A payment: the body of a 201 (approved) or 402 (declined).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Payment {
     /// The bank's id, `pay_…`.
     pub id: String,
@@ -38,15 +41,19 @@ pub struct Payment {
     pub currency: Currency,
     /// The card, where the token named one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub card: Option<Card>,
     /// The till's own name for the payment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub reference: Option<String>,
     /// On an approved payment: the code that stands on the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub approval_code: Option<String>,
     /// On a declined payment: why.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub decline_code: Option<String>,
     /// The key under which it was asked for.
     pub operation: Key,
@@ -58,6 +65,7 @@ pub struct Payment {
 
 /// A refund: the body of a 201 (approved) or 402 (declined).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refund {
     /// The bank's id, `re_…`.
     pub id: String,
@@ -71,6 +79,7 @@ pub struct Refund {
     pub currency: Currency,
     /// On a declined refund: why, such as `exceeds_refundable`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub decline_code: Option<String>,
     /// The key under which it was asked for.
     pub operation: Key,

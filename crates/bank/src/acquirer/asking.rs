@@ -9,12 +9,16 @@ use crate::{
         reading::{self, Expected, Reading},
     },
     gateway::wire::Moved,
+    metrics::{Attempt, Attempts},
 };
 use bytes::Bytes;
 use idempotency::Clock;
 use jiff::Timestamp;
 use rand::Rng;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use store::{Priority, ReadError, Store, WriteError};
 use uuid::Uuid;
 
@@ -46,6 +50,7 @@ pub(crate) struct Gateway {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) breaker: Breaker,
+    pub(crate) attempts: Arc<Attempts>,
 }
 
 /// What is done next to find out.
@@ -121,17 +126,23 @@ impl Gateway {
     }
 
     async fn send(&self, request: &Request, call: &Call, gateway: Uuid) -> Reading {
-        match self.client.send(request.path, &call.key, gateway, request.body.clone()).await {
+        let start = Instant::now();
+        let reading = match self.client.send(request.path, &call.key, gateway, request.body.clone()).await {
             Ok(raw) => reading::of_request(&raw, &request.expected),
             Err(why) => Reading::Unknown { why, retry_after_s: None },
-        }
+        };
+        self.attempts.count(Attempt::Send, reading.ended(), start.elapsed());
+        reading
     }
 
     async fn look(&self, request: &Request) -> Reading {
-        match self.client.ask(request.path, &request.expected.reference).await {
+        let start = Instant::now();
+        let reading = match self.client.ask(request.path, &request.expected.reference).await {
             Ok(raw) => reading::of_question(&raw, &request.expected),
             Err(why) => Reading::Unknown { why, retry_after_s: None },
-        }
+        };
+        self.attempts.count(Attempt::Look, reading.ended(), start.elapsed());
+        reading
     }
 
     /// Whether a gateway may have forgotten the key by now, so that sending again could move the money again.

@@ -5,15 +5,43 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use serde::Serialize;
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 /// How long each part may take to say that it works.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
-#[derive(Serialize)]
-struct Health {
-    status: &'static str,
-    store: &'static str,
-    gateway: &'static str,
+/// How the bank is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// All in one word.
+    status: HealthStatus,
+    /// Whether a durable write goes through.
+    store: HealthOfStore,
+    /// Whether the gateway answers.
+    gateway: HealthOfGateway,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum HealthStatus {
+    Ok,
+    Degraded,
+    Unavailable,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum HealthOfStore {
+    Ok,
+    Unavailable,
+}
+
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum HealthOfGateway {
+    Ok,
+    Failing,
+    Away,
 }
 
 /// `GET /healthz`: 200 while the store can be written. A gateway that is away, or fails each call, is named and is
@@ -25,17 +53,17 @@ pub(crate) async fn show(State(bank): State<Arc<Inner>>) -> Response {
     let (written, reached) = tokio::join!(writing, reaching);
     let store = matches!(written, Ok(Ok(())));
     let gateway = match reached {
-        Ok(Ok(_)) if bank.gateway.breaker.is_open() => "failing",
-        Ok(Ok(_)) => "ok",
-        _ => "away",
+        Ok(Ok(_)) if bank.gateway.breaker.is_open() => HealthOfGateway::Failing,
+        Ok(Ok(_)) => HealthOfGateway::Ok,
+        _ => HealthOfGateway::Away,
     };
     let health = Health {
         status: match (store, gateway) {
-            (true, "ok") => "ok",
-            (true, _) => "degraded",
-            (false, _) => "unavailable",
+            (true, HealthOfGateway::Ok) => HealthStatus::Ok,
+            (true, _) => HealthStatus::Degraded,
+            (false, _) => HealthStatus::Unavailable,
         },
-        store: if store { "ok" } else { "unavailable" },
+        store: if store { HealthOfStore::Ok } else { HealthOfStore::Unavailable },
         gateway,
     };
     answer::json(if store { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &health)

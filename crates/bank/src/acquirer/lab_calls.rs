@@ -1,29 +1,32 @@
 //! The lab's calls that only the bank has.
 
 use crate::{
-    acquirer::{Inner, calls, ledger, operations, operator},
+    acquirer::{Inner, calls, contract, ledger, operations, operator},
     http::{
         answer::{self, Refusal},
         keyed,
         segment::Segment,
     },
+    openapi::Calls,
 };
-use axum::{
-    Router,
-    extract::State,
-    http::StatusCode,
-    response::Response,
-    routing::{get, post},
-};
+use axum::{extract::State, http::StatusCode, response::Response};
 use protocol::ProblemType;
 use serde_json::json;
 use std::sync::Arc;
 
-pub(crate) fn router() -> Router<Arc<Inner>> {
-    Router::new()
-        .route("/lab/ledger", get(show_ledger))
-        .route("/lab/operations/{key}", get(show_operation))
-        .route("/lab/purge", post(purge))
+/// Where the books are.
+pub(crate) const LEDGER_PATH: &str = "/lab/ledger";
+/// Where is what stands behind an operation.
+pub(crate) const OPERATION_PATH: &str = "/lab/operations/{key}";
+/// Where what has expired is dropped.
+pub(crate) const PURGE_PATH: &str = "/lab/purge";
+
+/// The calls, with their descriptions.
+pub(crate) fn add(calls: Calls<Arc<Inner>>) -> Calls<Arc<Inner>> {
+    calls
+        .call(contract::lab::ledger(), show_ledger)
+        .call(contract::lab::operation(), show_operation)
+        .call(contract::lab::purge(), purge)
 }
 
 async fn show_ledger(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal> {

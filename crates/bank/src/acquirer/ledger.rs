@@ -6,6 +6,7 @@ use protocol::Currency;
 use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// The account of what the gateway owes.
 const GATEWAY: &str = "gateway";
@@ -35,11 +36,15 @@ pub(crate) fn post(
 }
 
 /// The ledger, added up.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Books {
+    /// How many charges.
     charges: i64,
+    /// How many refunds, reversals included.
     refunds: i64,
+    /// What was charged, in minor units by currency.
     charged: BTreeMap<String, i64>,
+    /// What was given back, in minor units by currency.
     refunded: BTreeMap<String, i64>,
     /// Whether each entry's postings add up to nothing.
     balanced: bool,

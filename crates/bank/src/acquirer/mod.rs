@@ -6,6 +6,7 @@ pub(crate) mod asking;
 pub(crate) mod breaker;
 pub(crate) mod calls;
 pub(crate) mod client;
+pub(crate) mod contract;
 pub(crate) mod health;
 pub(crate) mod keyed;
 pub(crate) mod lab_calls;
@@ -25,7 +26,7 @@ use crate::{
     files::{self, OpenError},
     gateway,
     http::{
-        answer,
+        answer::{self, Refusal},
         connections::{self, Serving},
         door::Door,
         gate::Gate,
@@ -35,13 +36,12 @@ use crate::{
     ids,
     lab::{self, Lab, clock::LabClock, rules::Point},
     listening::listen,
+    metrics::{self, Attempts, Metrics},
+    openapi::Calls,
 };
 use acquiring::Acquiring;
 use asking::Gateway;
-use axum::{
-    Router,
-    routing::{get, post, put},
-};
+use axum::{Router, extract::State, response::Response};
 use breaker::Breaker;
 use client::Client;
 use idempotency::{Config, Engine, Limits};
@@ -80,6 +80,7 @@ pub(crate) struct Inner {
     pub(crate) retention: Duration,
     pub(crate) wait: Duration,
     pub(crate) lab: Option<Arc<Lab>>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Whether the operator's calls are there.
     pub(crate) operated: bool,
     /// Last, so that the lock that it holds is let go after all other handles of the store.
@@ -132,7 +133,15 @@ impl Bank {
             }
         };
         let clock = Arc::new(LabClock::default());
-        let gateway = Arc::new(Gateway { client, store: store.clone(), clock: clock.clone(), breaker: Breaker::new() });
+        let attempts = Arc::new(Attempts::default());
+        let gateway = Gateway {
+            client,
+            store: store.clone(),
+            clock: clock.clone(),
+            breaker: Breaker::new(),
+            attempts: attempts.clone(),
+        };
+        let gateway = Arc::new(gateway);
 
         let demo_secret = if config.tokens.is_empty() { Some(demo_secret(&config.db).await?) } else { None };
         let demo = demo_secret.iter().map(|secret| Token { merchant: DEMO.to_owned(), secret: secret.clone() });
@@ -157,6 +166,7 @@ impl Bank {
             retention: config.retention,
             wait: config.wait,
             lab,
+            metrics: Arc::new(Metrics::new(metrics::OF_BANK, Some(attempts))),
             operated: config.operator.is_some(),
             engine,
         };
@@ -212,7 +222,8 @@ impl Bank {
                 tracing::warn!(why, "the gateway can't be reached yet");
             }
         });
-        let serving = Serving { door: self.door, gate: self.gate, router: router(inner) };
+        let metrics = inner.metrics.clone();
+        let serving = Serving { door: self.door, gate: self.gate, router: router(inner), metrics };
         let result = connections::serve(listener, serving, shutdown, async {
             engine.stop();
             engine.idle().await;
@@ -230,28 +241,35 @@ impl Bank {
 }
 
 fn router(bank: Arc<Inner>) -> Router {
-    let lab = bank.lab.clone();
-    let mut router = Router::new()
-        .route(protocol::PAYMENTS_PATH, post(keyed::create_payment).get(reads::list_payments))
-        .route(&format!("{}/{{id}}", protocol::PAYMENTS_PATH), get(reads::show_payment))
-        .route(protocol::REFUNDS_PATH, post(keyed::create_refund))
-        .route(&format!("{}/{{id}}", protocol::REFUNDS_PATH), get(reads::show_refund))
-        .route("/v1/operations/{key}", get(operations::show))
-        .route("/v1/operations/{key}/cancellation", put(operations::cancel))
-        .route(protocol::POLICY_PATH, get(reads::policy))
-        .route("/healthz", get(health::show))
-        .route("/problems/{name}", get(problems::show));
-    if bank.operated {
-        router = router.merge(operator::router());
-    }
-    if lab.is_some() {
-        router = router.merge(lab_calls::router());
-    }
-    let mut router = router.with_state(bank);
+    let (lab, metrics, operated) = (bank.lab.clone(), bank.metrics.clone(), bank.operated);
+    let calls = Calls::new(metrics.clone())
+        .call(contract::payments::create(), keyed::create_payment)
+        .call(contract::payments::list(), reads::list_payments)
+        .call(contract::payments::get(), reads::show_payment)
+        .call(contract::refunds::create(), keyed::create_refund)
+        .call(contract::refunds::get(), reads::show_refund)
+        .call(contract::operations::get(), operations::show)
+        .call(contract::operations::cancel(), operations::cancel)
+        .call(contract::operations::policy(), reads::policy)
+        .call_if(operated, contract::operator::list(), operator::list)
+        .call_if(operated, contract::operator::requeue(), operator::requeue)
+        .call(contract::service::health(), health::show)
+        .call(contract::service::metrics(), show_metrics)
+        .call(contract::service::problem(), problems::show);
+    let calls = if lab.is_some() { lab_calls::add(calls) } else { calls };
+    let about = contract::about(lab.is_some());
+    let mut calls = calls.with_state(bank);
     if let Some(lab) = lab {
-        router = router.merge(lab::routes::router(lab));
+        calls = calls.merge(lab::routes::calls(lab, metrics));
     }
+    let router = calls.with_document(about);
     router.fallback(answer::not_found).method_not_allowed_fallback(answer::method_not_allowed)
+}
+
+/// `GET /metrics`
+async fn show_metrics(State(bank): State<Arc<Inner>>) -> Result<Response, Refusal> {
+    let breaker_open = Some(bank.gateway.breaker.is_open());
+    bank.metrics.answer(&bank.engine, &bank.store, &*bank.clock, breaker_open).await
 }
 
 /// The gateway beside a bank that names none.

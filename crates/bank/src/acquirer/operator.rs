@@ -9,11 +9,9 @@ use crate::{
     },
 };
 use axum::{
-    Router,
     extract::{Query, State, rejection::QueryRejection},
     http::StatusCode,
     response::Response,
-    routing::{get, post},
 };
 use idempotency::{Clock, Record, State as EngineState};
 use jiff::Timestamp;
@@ -21,37 +19,50 @@ use protocol::{Key, Kind, ProblemType, ShortCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
+use utoipa::ToSchema;
 
-pub(crate) fn router() -> Router<Arc<Inner>> {
-    Router::new()
-        .route("/operator/attention", get(list))
-        .route("/operator/operations/{merchant}/{key}/requeue", post(requeue))
-}
+/// Where what needs attention is listed.
+pub(crate) const ATTENTION_PATH: &str = "/operator/attention";
+/// Where an operation is put back to work.
+pub(crate) const REQUEUE_PATH: &str = "/operator/operations/{merchant}/{key}/requeue";
 
 /// An operation that needs attention.
-#[derive(Serialize)]
-struct Attention {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Attention {
+    /// Whose operation it is.
     merchant: String,
+    /// The merchant's key.
     key: Key,
+    /// The short form of the key.
     short_code: ShortCode,
+    /// `payment` or `refund`.
+    #[schema(required)]
     kind: Option<String>,
+    /// Why the bank could not finish it.
     reason: String,
+    /// When the key was claimed.
     created_at: Timestamp,
-    /// How long ago the key was claimed.
+    /// How long ago that was, in seconds.
     age_s: i64,
+    /// The bank's own key for it at the gateway.
+    #[schema(required)]
     gateway_key: Option<Key>,
+    /// How often the gateway was asked.
     gateway_attempts: u32,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Page {
+pub(crate) struct Page {
     #[serde(default)]
     after: i64,
 }
 
 /// Oldest first, a page at a time.
-async fn list(State(bank): State<Arc<Inner>>, page: Result<Query<Page>, QueryRejection>) -> Result<Response, Refusal> {
+pub(crate) async fn list(
+    State(bank): State<Arc<Inner>>,
+    page: Result<Query<Page>, QueryRejection>,
+) -> Result<Response, Refusal> {
     let invalid = |_| Refusal::new(ProblemType::RequestInvalid, "`after` must be a `next` of this list");
     let Query(page) = page.map_err(invalid)?;
     let records = bank.engine.needing_attention(page.after).await.map_err(Refusal::from)?;
@@ -85,7 +96,7 @@ fn attention(record: Record, call: Option<Call>, now: Timestamp) -> Option<Atten
 
 /// Puts an operation back to work. Its run looks at the gateway first, and sends again, under the same gateway key, only what the
 /// gateway doesn't know. One that needs no attention is left as it is.
-async fn requeue(
+pub(crate) async fn requeue(
     State(bank): State<Arc<Inner>>,
     Segment((merchant, key)): Segment<(String, String)>,
 ) -> Result<Response, Refusal> {

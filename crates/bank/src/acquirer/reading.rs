@@ -1,6 +1,6 @@
 //! What the gateway's answer means. Pure, because it decides whether money moved.
 
-use crate::gateway::wire::Moved;
+use crate::{gateway::wire::Moved, metrics::Ended};
 use bytes::Bytes;
 use protocol::{Amount, Currency, Outcome, Problem, ProblemType};
 
@@ -39,6 +39,21 @@ pub(crate) enum Reading {
     NeedsAttention(&'static str),
     /// It is another gateway than the one that the request was meant for.
     OtherGateway,
+}
+
+impl Reading {
+    /// What it is counted as.
+    pub(crate) fn ended(&self) -> Ended {
+        match self {
+            Self::Known(_) => Ended::Known,
+            Self::Unknown { .. } => Ended::Unknown,
+            Self::InProgress { .. } => Ended::InProgress,
+            Self::Expired => Ended::Expired,
+            Self::NotThere => Ended::NotThere,
+            Self::NeedsAttention(_) => Ended::NeedsAttention,
+            Self::OtherGateway => Ended::OtherGateway,
+        }
+    }
 }
 
 /// Reads the answer to a keyed request.

@@ -22,6 +22,7 @@ use crate::{
     },
     ids,
     lab::{Lab, clock::LabClock, rules::Point},
+    metrics::{self, Metrics},
 };
 use idempotency::{Begin, Config, Engine, Job, Limits, Response, Settlement, Undo, Verdict, Work};
 use protocol::{Amount, Currency, Outcome};
@@ -51,7 +52,9 @@ pub(crate) struct Inner {
     pub(crate) id: Uuid,
     pub(crate) store: Store,
     pub(crate) engine: Engine<AtOnce>,
+    pub(crate) clock: Arc<LabClock>,
     pub(crate) lab: Option<Arc<Lab>>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// The gateway's work is done in the claim's own commit, so there is never anything to run after it.
@@ -88,8 +91,9 @@ impl Gateway {
         let clock = Arc::new(LabClock::default());
         let lab = config.lab.as_ref().map(|lab| Arc::new(Lab::new(lab, Point::GATEWAY, clock.clone())));
         let settings = Config { wait: WAIT, retention: RETENTION, limits: Limits::default() };
-        let engine = Engine::open(store.clone(), lock, AtOnce, clock, settings).await?;
-        let inner = Arc::new(Inner { id, store, engine, lab });
+        let engine = Engine::open(store.clone(), lock, AtOnce, clock.clone(), settings).await?;
+        let metrics = Arc::new(Metrics::new(metrics::OF_GATEWAY, None));
+        let inner = Arc::new(Inner { id, store, engine, clock, lab, metrics });
         let bank = config.secret.as_ref().map(|secret| Keyring::of(routes::SCOPE, secret));
         Ok(Self { inner, door: Door::new(&config.hosts), gate: Gate::new(bank, config.lab.as_ref(), None) })
     }
@@ -102,7 +106,8 @@ impl Gateway {
         let engine = self.inner.engine.clone();
         let killed_at_last = KilledAtLast { engine: engine.clone(), lab: self.inner.lab.clone() };
         engine.start();
-        let serving = Serving { door: self.door, gate: self.gate, router: routes::router(self.inner) };
+        let metrics = self.inner.metrics.clone();
+        let serving = Serving { door: self.door, gate: self.gate, router: routes::router(self.inner), metrics };
         let result = connections::serve(listener, serving, shutdown, engine.idle()).await;
         drop(killed_at_last);
         // So that the next start finds the store free.

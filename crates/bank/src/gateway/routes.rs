@@ -11,13 +11,14 @@ use crate::{
         segment::Segment,
     },
     lab::{self, rules::Point, tamper},
+    metrics,
+    openapi::Calls,
 };
 use axum::{
     Router,
     extract::{Query, Request, State, rejection::QueryRejection},
     http::{Method, StatusCode},
     response::{IntoResponse, Response},
-    routing::{get, post},
 };
 use idempotency::BeginFn;
 use protocol::{Amount, Key, ProblemType};
@@ -25,26 +26,38 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Priority;
+use utoipa::openapi::HttpMethod;
 
 /// Whose keys the gateway's keys are: there is one bank.
 pub(crate) const SCOPE: &str = "bank";
 
 pub(crate) fn router(gateway: Arc<Inner>) -> Router {
-    let lab = gateway.lab.clone();
-    let mut router = Router::new()
-        .route(IDENTITY_PATH, get(identity))
-        .route(CHARGES_PATH, post(charge))
-        .route(&format!("{CHARGES_PATH}/{{reference}}"), get(show_charge))
-        .route(REFUNDS_PATH, post(refund))
-        .route(&format!("{REFUNDS_PATH}/{{reference}}"), get(show_refund));
+    let (lab, metrics) = (gateway.lab.clone(), gateway.metrics.clone());
+    // Between the bank and its gateway: `wire.rs` is what there is to know, and no document is made of it.
+    let mut calls = Calls::new(metrics.clone())
+        .undescribed(HttpMethod::Get, IDENTITY_PATH, identity)
+        .undescribed(HttpMethod::Post, CHARGES_PATH, charge)
+        .undescribed(HttpMethod::Get, &format!("{CHARGES_PATH}/{{reference}}"), show_charge)
+        .undescribed(HttpMethod::Post, REFUNDS_PATH, refund)
+        .undescribed(HttpMethod::Get, &format!("{REFUNDS_PATH}/{{reference}}"), show_refund)
+        .undescribed(HttpMethod::Get, metrics::PATH, show_metrics);
     if lab.is_some() {
-        router = router.route("/lab/ledger", get(show_ledger)).route("/lab/purge", post(purge));
+        calls = calls.undescribed(HttpMethod::Get, "/lab/ledger", show_ledger).undescribed(
+            HttpMethod::Post,
+            "/lab/purge",
+            purge,
+        );
     }
-    let mut router = router.with_state(gateway);
+    let mut calls = calls.with_state(gateway);
     if let Some(lab) = lab {
-        router = router.merge(lab::routes::router(lab));
+        calls = calls.merge(lab::routes::calls(lab, metrics));
     }
-    router.fallback(answer::not_found).method_not_allowed_fallback(answer::method_not_allowed)
+    calls.into_router().fallback(answer::not_found).method_not_allowed_fallback(answer::method_not_allowed)
+}
+
+/// `GET /metrics`
+async fn show_metrics(State(gateway): State<Arc<Inner>>) -> Result<Response, Refusal> {
+    gateway.metrics.answer(&gateway.engine, &gateway.store, &*gateway.clock, None).await
 }
 
 async fn identity(State(gateway): State<Arc<Inner>>) -> Response {

@@ -142,6 +142,12 @@ fn json_of(status: StatusCode, media_type: &'static str, value: &impl Serialize)
     }
 }
 
+/// What is told where the bank itself failed.
+pub(crate) fn failed(what: &'static str) -> Refusal {
+    tracing::error!(what, "an answer could not be made");
+    Refusal::new(ProblemType::Internal, "the bank failed; send the same request again later")
+}
+
 /// What is answered at a path where nothing is.
 pub(crate) async fn not_found(request: Request) -> Refusal {
     body::discard(request.into_body()).await;

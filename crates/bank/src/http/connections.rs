@@ -1,5 +1,6 @@
 //! Accepting connections and serving them until told to drain.
 
+use crate::metrics::Metrics;
 use crate::{
     http::{
         answer::{self, Refusal},
@@ -56,6 +57,7 @@ pub(crate) struct Serving {
     pub(crate) door: Door,
     pub(crate) gate: Gate,
     pub(crate) router: Router,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Requests that are being answered, and whether more are taken.
@@ -179,7 +181,9 @@ async fn speak(
         async move {
             let Some(_in_hand) = place.ask() else { return Err(HungUp) };
             let _counted = Counted::new(&traffic.requests);
+            let (start, asked) = (Instant::now(), serving.metrics.counting.request());
             let response = answer(request, &serving, &traffic, local).await;
+            asked.answered(&response, start.elapsed());
             if response.extensions().get::<Hangup>().is_some() { Err(HungUp) } else { Ok(response) }
         }
     });
@@ -277,7 +281,8 @@ mod tests {
             std::panic::resume_unwind(Box::new("the test asks for it"))
         }
         let router = Router::new().route("/good", get(async || "good")).route("/bad", get(panics));
-        let serving = Serving { door: Door::default(), gate: Gate::default(), router };
+        let metrics = Arc::new(Metrics::new("test", None));
+        let serving = Serving { door: Door::default(), gate: Gate::default(), router, metrics };
         let traffic = Traffic { draining: CancellationToken::new(), requests: watch::Sender::new(0) };
         if draining {
             traffic.draining.cancel();

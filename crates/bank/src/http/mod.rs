@@ -4,9 +4,11 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod connections;
+pub(crate) mod counting;
 pub(crate) mod door;
 pub(crate) mod gate;
 pub(crate) mod keyed;
+pub(crate) mod pages;
 pub(crate) mod places;
 pub(crate) mod problems;
 pub(crate) mod secrets;

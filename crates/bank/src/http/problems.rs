@@ -1,18 +1,17 @@
 //! A readable page for each problem type.
 
-use crate::http::{answer::Refusal, segment::Segment};
-use axum::response::Html;
+use crate::http::{answer::Refusal, pages::Page, segment::Segment};
 use protocol::ProblemType;
 
 /// `GET /problems/{name}`
-pub(crate) async fn show(Segment(name): Segment) -> Result<Html<String>, Refusal> {
+pub(crate) async fn show(Segment(name): Segment) -> Result<Page, Refusal> {
     let problem = ProblemType::from_name(&name)
         .ok_or_else(|| Refusal::new(ProblemType::NotFound, "there is no problem of this name"))?;
-    Ok(Html(page(problem)))
+    Ok(page(problem))
 }
 
 /// The page. It holds nothing but constants, so nothing has to be escaped.
-fn page(problem: ProblemType) -> String {
+fn page(problem: ProblemType) -> Page {
     let (name, title, status) = (problem.name(), problem.title(), problem.status());
     let (happened, to_do) = explain(problem);
     let again = if problem.retryable() {
@@ -20,12 +19,20 @@ fn page(problem: ProblemType) -> String {
     } else {
         "No: the same request gets the same answer."
     };
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title></head>\n<body>\n\
-         <h1>{title}</h1>\n<p><code>{name}</code>, status {status}</p>\n\
+    let others: String = ProblemType::ALL
+        .into_iter()
+        .filter(|other| *other != problem)
+        .map(|other| format!("<li><a href=\"/problems/{0}\"><code>{0}</code></a></li>\n", other.name()))
+        .collect();
+    let class = status / 100;
+    let body = format!(
+        "<main id=\"main\" class=\"narrow\">\n<p><a href=\"/docs\">Kassa's bank</a></p>\n<h1>{title}</h1>\n\
+         <p class=\"call\"><span class=\"status s{class}\">{status}</span> <code>{name}</code></p>\n\
          <h2>What happened</h2>\n<p>{happened}</p>\n<h2>What to do</h2>\n<p>{to_do}</p>\n\
-         <h2>Does it help to try again?</h2>\n<p>{again}</p>\n</body></html>\n"
-    )
+         <h2>Does it help to try again?</h2>\n<p>{again}</p>\n\
+         <details><summary>Other problems</summary>\n<ul>\n{others}</ul></details>\n</main>"
+    );
+    Page::new(title, &body)
 }
 
 /// What happened, and what to do.
@@ -86,7 +93,10 @@ fn explain(problem: ProblemType) -> (&'static str, &'static str) {
             "The key belongs to another request. <code>differs</code> names what is not the same.",
             "Use a new key for a new payment. If this is a retry, send what was sent the first time.",
         ),
-        ProblemType::RateLimited => ("Too many requests came.", "Wait, and send the same request with the same key."),
+        ProblemType::RateLimited => (
+            "This merchant has too many requests in hand. Nothing was claimed.",
+            "Wait, and send the same request with the same key; send fewer at once.",
+        ),
         ProblemType::Internal => {
             ("The bank failed.", "Keep the operation as unknown, and send the same request again.")
         }
@@ -105,6 +115,7 @@ mod tests {
     fn every_problem_has_a_page() {
         for problem in ProblemType::ALL {
             let page = page(problem);
+            let page = page.html();
             assert!(page.contains(problem.name()) && page.contains(problem.title()), "{page}");
             assert_eq!(page.contains("Yes: send the same request"), problem.retryable(), "{page}");
         }

@@ -1,29 +1,37 @@
 //! The lab's calls that both services have. What is of one service alone stands with that service.
 
 use crate::{
+    acquirer::contract::lab as contract,
     http::{
         answer::{self, Refusal},
         body,
     },
     lab::{Lab, rules::Rule},
+    metrics::Metrics,
+    openapi::Calls,
 };
 use axum::{
-    Router,
     extract::{Request, State},
     http::StatusCode,
     response::{IntoResponse, Response},
-    routing::{get, put},
 };
 use protocol::ProblemType;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Routes under `/lab`.
-pub(crate) fn router(lab: Arc<Lab>) -> Router {
-    Router::new()
-        .route("/lab/faults", get(show).put(replace).delete(clear))
-        .route("/lab/clock", put(set_clock))
+/// Where the rules are.
+pub(crate) const FAULTS_PATH: &str = "/lab/faults";
+/// Where the clock is.
+pub(crate) const CLOCK_PATH: &str = "/lab/clock";
+
+/// The calls under `/lab`.
+pub(crate) fn calls(lab: Arc<Lab>, metrics: Arc<Metrics>) -> Calls<()> {
+    Calls::new(metrics)
+        .call(contract::faults(), show)
+        .call(contract::replace_faults(), replace)
+        .call(contract::clear_faults(), clear)
+        .call(contract::clock(), set_clock)
         .with_state(lab)
 }
 

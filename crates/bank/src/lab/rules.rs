@@ -5,9 +5,10 @@ use protocol::Key;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use utoipa::ToSchema;
 
 /// Where a request can be met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Point {
     /// Decoded and valid, and not claimed.
@@ -30,9 +31,10 @@ impl Point {
 }
 
 /// What a rule does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Do {
+#[schema(as = Action)]
+pub(crate) enum Do {
     Delay,
     Hang,
     Drop,
@@ -44,7 +46,7 @@ enum Do {
 }
 
 /// A rule as it is sent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
     at: Point,

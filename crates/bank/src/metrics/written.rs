@@ -1,0 +1,194 @@
+//! Writing a service's numbers down.
+
+use crate::{
+    http::counting::RouteCount,
+    metrics::{Attempts, histogram::Times},
+};
+use idempotency::{Backlog, Counts};
+use jiff::Timestamp;
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet},
+    metrics::{MetricType, exemplar::Exemplar},
+};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// All that a service tells, as it was when it was asked.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) uptime: Duration,
+    pub(crate) routes: Vec<Arc<RouteCount>>,
+    pub(crate) in_hand: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) attempts: Option<Arc<Attempts>>,
+    /// Of a bank: whether its gateway fails, so that one call at a time tries whether it is back.
+    pub(crate) breaker_open: Option<bool>,
+    pub(crate) counts: Counts,
+    /// None while the store can't be read.
+    pub(crate) backlog: Option<Backlog>,
+    pub(crate) now: Timestamp,
+    pub(crate) commits: u64,
+}
+
+/// A name and its value.
+type Label = (&'static str, &'static str);
+
+impl Collector for Written {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(&mut encoder);
+        self.service(&mut page)?;
+        self.requests(&mut page)?;
+        self.operations(&mut page)?;
+        if let Some(open) = self.breaker_open {
+            let help = "Whether the gateway fails, so that one call at a time tries whether it is back: 1 or 0.";
+            page.gauge("gateway_breaker_open", help, if open { 1.0 } else { 0.0 })?;
+        }
+        self.attempts.as_ref().map_or(Ok(()), |attempts| gateway(attempts, &mut page))
+    }
+}
+
+impl Written {
+    fn service(&self, page: &mut Page<'_, '_>) -> fmt::Result {
+        let version: [Label; 1] = [("version", env!("CARGO_PKG_VERSION"))];
+        page.gauges("build_info", "The version that runs; always 1.", [(version, 1.0)])?;
+        page.gauge("uptime_seconds", "How long the service has been up.", self.uptime.as_secs_f64())?;
+        page.counter(
+            "store_commits",
+            "Durable commits of the store, each of which may hold many writes.",
+            self.commits,
+        )?;
+        let readable = if self.backlog.is_some() { 1.0 } else { 0.0 };
+        page.gauge("store_readable", "Whether the store could be read for this page: 1 or 0.", readable)
+    }
+
+    fn requests(&self, page: &mut Page<'_, '_>) -> fmt::Result {
+        let labels = |route: &RouteCount| [("route", route.route.clone()), ("method", route.method.to_owned())];
+        let by_status = self.routes.iter().flat_map(|route| {
+            route.by_status().map(move |(status, count)| {
+                let [path, method] = labels(route);
+                ([path, method, ("status", status.to_owned())], count)
+            })
+        });
+        page.counters(
+            "http_requests",
+            "Requests that were answered, by the route's template, or `none` where no route was reached.",
+            by_status,
+        )?;
+        let times = self.routes.iter().map(|route| (labels(route), route.times.read()));
+        page.histograms(
+            "http_request_duration_seconds",
+            "Time from the head of a request to its answer, a wait for the outcome included.",
+            times,
+        )?;
+        let help = "Requests that are being answered.";
+        page.gauge("http_requests_in_hand", help, self.in_hand as f64)?;
+        page.counter("http_requests_abandoned", "Requests whose client went away before the answer.", self.abandoned)
+    }
+
+    fn operations(&self, page: &mut Page<'_, '_>) -> fmt::Result {
+        let counts = &self.counts;
+        let answers: [(&str, u64); 9] = [
+            ("first", counts.first),
+            ("replayed", counts.replayed),
+            ("in_progress", counts.in_progress),
+            ("needs_attention", counts.needs_attention),
+            ("reused", counts.reused),
+            ("expired", counts.expired),
+            ("cancelled", counts.cancelled),
+            ("refused", counts.refused),
+            ("unavailable", counts.unavailable),
+        ];
+        page.counters(
+            "keyed_answers",
+            "Answers to keyed requests that were valid: made by this request, replayed, told to come again, or refused.",
+            answers.map(|(kind, count)| ([("kind", kind)], count)),
+        )?;
+        page.gauge("operations_in_hand", "Operations that run in this process.", counts.running as f64)?;
+        page.gauge("requests_waiting", "Requests that wait for an operation's outcome.", counts.waiting as f64)?;
+        page.counter("work_panics", "Panics of an operation's work, each caught and tried again.", counts.panics)?;
+        page.counter("responses_purged", "Stored responses that were dropped as expired.", counts.purged)?;
+        let help = "Operations that an earlier process left unfinished, counted at the start.";
+        page.gauge("recovery_found", help, counts.found_at_start as f64)?;
+        self.backlog.as_ref().map_or(Ok(()), |backlog| self.backlog(backlog, page))
+    }
+
+    fn backlog(&self, backlog: &Backlog, page: &mut Page<'_, '_>) -> fmt::Result {
+        let help = "Operations of an earlier process that have not been taken over yet.";
+        page.gauge("recovery_left", help, backlog.left as f64)?;
+        let states: [([Label; 1], f64); 2] = [
+            ([("state", "processing")], backlog.processing as f64),
+            ([("state", "needs_attention")], backlog.needing_attention as f64),
+        ];
+        page.gauges("operations", "Operations in the store that are not final.", states)?;
+        let age = backlog.oldest_processing.map_or(0.0, |at| self.now.duration_since(at).as_secs_f64().max(0.0));
+        page.gauge("oldest_processing_seconds", "Age of the oldest operation that is processing, or 0.", age)
+    }
+}
+
+fn gateway(attempts: &Attempts, page: &mut Page<'_, '_>) -> fmt::Result {
+    let kinds = [("send", &attempts.sent), ("look", &attempts.looked)];
+    let by_end = kinds.iter().flat_map(|(attempt, count)| {
+        count.by_end().map(move |(result, count)| ([("attempt", *attempt), ("result", result)], count))
+    });
+    page.counters(
+        "gateway_attempts",
+        "Attempts at the gateway: requests sent under their key, and looks by reference. `unknown` is asked again.",
+        by_end,
+    )?;
+    let times = kinds.iter().map(|(attempt, count)| ([("attempt", *attempt)], count.times.read()));
+    page.histograms("gateway_attempt_duration_seconds", "How long an attempt at the gateway took.", times)
+}
+
+/// The page as it is being written.
+struct Page<'a, 'b>(&'a mut DescriptorEncoder<'b>);
+
+impl Page<'_, '_> {
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter(&value, None::<&Exemplar<NoLabelSet, f64>>)
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn counters<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, value) in values {
+            family.encode_family(&labels)?.encode_counter(&value, None::<&Exemplar<NoLabelSet, f64>>)?;
+        }
+        Ok(())
+    }
+
+    fn gauges<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, f64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, value) in values {
+            family.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    fn histograms<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, Times)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for (labels, times) in values {
+            let mut of_labels = family.encode_family(&labels)?;
+            of_labels.encode_histogram::<NoLabelSet>(times.sum_s, times.count, &times.buckets, None)?;
+        }
+        Ok(())
+    }
+}

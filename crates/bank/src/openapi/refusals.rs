@@ -1,0 +1,132 @@
+//! Problem documents as the OpenAPI document shows them.
+
+use crate::openapi::{call::KEY_EXAMPLE, named, reference_to};
+use protocol::{Key, OperationState, Problem, ProblemType};
+use serde_json::json;
+use utoipa::{
+    ToSchema,
+    openapi::{
+        AllOfBuilder, ContentBuilder, Header, HeaderBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Schema,
+        Type, example::ExampleBuilder,
+    },
+};
+
+/// The name under which the refusal for these problems, all of one status, stands in the document.
+pub(crate) fn name(problems: &[ProblemType]) -> String {
+    let names: Vec<_> = problems.iter().map(|problem| problem.name()).collect();
+    names.join("_or_")
+}
+
+/// The refusal for these problems, all of one status.
+pub(crate) fn response(problems: &[ProblemType]) -> Response {
+    let says: Vec<_> = problems
+        .iter()
+        .map(|problem| format!("- [`{0}`](/problems/{0}): {1}.", problem.name(), problem.title()))
+        .collect();
+    let examples = problems.iter().map(|problem| {
+        let example = ExampleBuilder::new().summary(problem.title()).value(Some(json!(example(*problem)))).build();
+        (problem.name(), example)
+    });
+    let content = ContentBuilder::new().schema(Some(schema(problems))).examples_from_iter(examples);
+    let echo = HeaderBuilder::new()
+        .description(Some("The key of the request, where it carried a valid one."))
+        .schema(Some(reference_to::<Key>()))
+        .build();
+    let response = ResponseBuilder::new()
+        .description(says.join("\n"))
+        .content(Problem::MEDIA_TYPE, content)
+        .header("Idempotency-Key", echo);
+    headers(problems).into_iter().fold(response, |response, (name, header)| response.header(name, header)).build()
+}
+
+/// The schemas that every refusal refers to.
+pub(crate) fn schemas() -> Vec<(String, RefOr<Schema>)> {
+    let mut schemas = vec![named::<Problem>(), named::<Key>()];
+    Problem::schemas(&mut schemas);
+    schemas
+}
+
+/// A problem document that is one of these.
+fn schema(problems: &[ProblemType]) -> AllOfBuilder {
+    let types = problems.iter().map(|problem| json!(problem)).collect::<Vec<_>>();
+    let of_type = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(types));
+    let statuses = problems.first().map(|problem| problem.status());
+    let of_status = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some(statuses));
+    let retryable = problems.first().map(|problem| problem.retryable());
+    let of_retryable = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some(retryable));
+    let narrower = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property("type", of_type)
+        .property("status", of_status)
+        .property("retryable", of_retryable);
+    AllOfBuilder::new().item(reference_to::<Problem>()).item(narrower)
+}
+
+/// Headers that belong to a refusal of that status.
+fn headers(problems: &[ProblemType]) -> Vec<(&'static str, Header)> {
+    let header = |description: &str, schema: ObjectBuilder| {
+        HeaderBuilder::new().description(Some(description)).schema(Some(schema)).build()
+    };
+    let seconds = |maximum: u16| {
+        let whole = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(maximum));
+        header("Whole seconds after which to ask again; jittered, so that clients don't come back together.", whole)
+    };
+    match problems.first() {
+        Some(ProblemType::InProgress) => vec![("Retry-After", seconds(3))],
+        Some(ProblemType::RateLimited | ProblemType::Unavailable) => vec![("Retry-After", seconds(60))],
+        Some(ProblemType::Unauthorized) => {
+            let bearer = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["Bearer"]));
+            vec![("WWW-Authenticate", header("The scheme to use.", bearer))]
+        }
+        Some(ProblemType::MethodNotAllowed) => {
+            let methods = ObjectBuilder::new().schema_type(Type::String);
+            vec![("Allow", header("The methods that the path has.", methods))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A document of the type, with a detail such as the bank writes.
+fn example(problem: ProblemType) -> Problem {
+    let mut example = Problem::new(problem, detail(problem));
+    match problem {
+        ProblemType::InProgress => example.state = Some(OperationState::Processing),
+        ProblemType::KeyExpired => {
+            example.state = Some(OperationState::Approved);
+            example.payment_id = Some(format!("pay_{}", KEY_EXAMPLE.replace('-', "")));
+        }
+        ProblemType::KeyReused => example.differs = Some(vec!["amount".into()]),
+        _ => {}
+    }
+    example
+}
+
+fn detail(problem: ProblemType) -> &'static str {
+    match problem {
+        ProblemType::KeyMissing => "send a UUID in the Idempotency-Key header",
+        ProblemType::KeyInvalid => "send the Idempotency-Key header once",
+        ProblemType::RequestMalformed => "the body is not one JSON object (line 1, column 9)",
+        ProblemType::RequestInvalid => "`amount` must be a whole number of minor units from 1 to 99999999",
+        ProblemType::Unauthorized => "send a valid secret as `Authorization: Bearer SECRET`",
+        ProblemType::Forbidden => "requests of web pages are not taken",
+        ProblemType::OperationUnknown => "this merchant never used this key",
+        ProblemType::PaymentUnknown => "this merchant has nothing of that id",
+        ProblemType::NotFound => "there is nothing at this path",
+        ProblemType::MethodNotAllowed => "this path has other methods, see Allow",
+        ProblemType::PayloadTooLarge => "the body may have up to 65536 bytes",
+        ProblemType::UnsupportedMediaType => "send the body as application/json",
+        ProblemType::InProgress => {
+            "the operation runs and its outcome is not known yet; send the same request again later"
+        }
+        ProblemType::KeyExpired => {
+            "the stored response has expired, and the operation was not run again; ask what became of it by its key"
+        }
+        ProblemType::OperationCancelled => "the key was cancelled and never charges",
+        ProblemType::KeyReused => "the key belongs to another request, which differs in: amount",
+        ProblemType::RateLimited => {
+            "this merchant has 2048 requests in hand already; send the same request again later, and fewer at once"
+        }
+        ProblemType::Internal => "the bank failed; send the same request again later",
+        ProblemType::Unavailable => "the bank's store can't be used right now; send the same request again later",
+    }
+}
