@@ -3,6 +3,7 @@
 
 mod bench;
 mod run;
+mod schemathesis;
 mod setup;
 mod step;
 mod test;
@@ -28,6 +29,8 @@ enum Command {
     Test(test::Options),
     /// Measure how quick it is
     Bench(bench::Options),
+    /// Ask the bank, with thousands of made-up requests, whether its OpenAPI document is true (needs Python)
+    Schemathesis(schemathesis::Options),
     /// Build the window into ui/dist
     Ui,
     /// Write the window's types of commands and events anew (ui/src/lib/ipc.gen.ts)
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Schemathesis(options) => schemathesis::run(&options),
         Command::Ui => ui::prepare(),
         Command::Bindings => run::bindings(),
     };
