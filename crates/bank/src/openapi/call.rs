@@ -21,11 +21,6 @@ pub(crate) const SECRET: &str = "secret";
 /// The scheme of the operator's secret.
 pub(crate) const OPERATOR: &str = "operator";
 
-/// What can be said of any call that reaches a handler: refused at the door, a head that is too large, a fault of the bank, a
-/// bank that is going down.
-const ALWAYS: [ProblemType; 4] =
-    [ProblemType::Forbidden, ProblemType::PayloadTooLarge, ProblemType::Internal, ProblemType::Unavailable];
-
 /// How a key is written in a request: a UUID, bare or in double quotes, but neither nil nor max.
 pub(crate) const KEY_PATTERN: &str = concat!(
     "^(?!\"?0{8}(-0{4}){3}-0{12}\"?$)(?!\"?[Ff]{8}(-[Ff]{4}){3}-[Ff]{12}\"?$)",
@@ -53,7 +48,7 @@ impl Call {
             schemas: refusals::schemas(),
             operation: OperationBuilder::new().operation_id(Some(id)).build(),
             answers: Vec::new(),
-            problems: ALWAYS.to_vec(),
+            problems: refusals::OF_ANY_CALL.to_vec(),
         }
     }
 

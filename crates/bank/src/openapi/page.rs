@@ -5,7 +5,7 @@ use crate::{
     http::pages::{Page, escaped},
     openapi::{
         markdown::{self, anchor},
-        schemas,
+        refusals, schemas,
     },
 };
 use serde_json::Value;
@@ -172,18 +172,29 @@ fn curl(call: &Shown<'_>) -> String {
 }
 
 fn answers(document: &Value, operation: &Value) -> String {
-    let rows: String = operation["responses"]
-        .as_object()
+    let all = operation["responses"].as_object().into_iter().flatten();
+    // What any call can be told stands in one line: it would bury what is this call's own.
+    let (always, own): (Vec<_>, Vec<_>) =
+        all.partition(|(_, response)| refusals::is_of_any_call(text(&response["$ref"])));
+    let rows: String = own
         .into_iter()
-        .flatten()
-        .map(|(status, response)| answer(status, schemas::resolved(document, response)))
+        .map(|(status, response)| answer(document, status, schemas::resolved(document, response)))
+        .collect();
+    let always: Vec<_> = always
+        .into_iter()
+        .map(|(status, response)| {
+            let name = text(&response["$ref"]).rsplit('/').next().unwrap_or_default();
+            format!("<a href=\"/problems/{0}\"><code>{0}</code></a> ({1})", escaped(name), escaped(status))
+        })
         .collect();
     format!(
-        "<h4>Answers</h4>\n<table>\n<thead><tr><th>Status</th><th>What it says</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+        "<h4>Answers</h4>\n<table>\n<thead><tr><th>Status</th><th>What it says</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n\
+         <p class=\"soft\">And as any call: {}.</p>\n",
+        always.join(", ")
     )
 }
 
-fn answer(status: &str, response: &Value) -> String {
+fn answer(document: &Value, status: &str, response: &Value) -> String {
     let class = status.chars().next().unwrap_or('0');
     let headers: Vec<_> = response["headers"]
         .as_object()
@@ -201,12 +212,12 @@ fn answer(status: &str, response: &Value) -> String {
         .into_iter()
         .flatten()
         .map(|(media_type, content)| {
-            format!(
-                "<p class=\"soft\">{} {}</p>{}",
-                escaped(media_type),
-                schemas::link(&content["schema"]),
-                examples(content)
-            )
+            let schema = &content["schema"];
+            // An object with a name is described once, below; one without has no other place.
+            let members =
+                if schema["properties"].is_object() { schemas::table(document, schema) } else { String::new() };
+            let link = schemas::link(schema);
+            format!("<p class=\"soft\">{} {link}</p>{members}{}", escaped(media_type), examples(content))
         })
         .collect();
     format!(

@@ -11,6 +11,15 @@ use utoipa::{
     },
 };
 
+/// What any call can be told: refused at the door, a head that is too large, a fault of the bank, a bank that can't work.
+pub(crate) const OF_ANY_CALL: [ProblemType; 4] =
+    [ProblemType::Forbidden, ProblemType::PayloadTooLarge, ProblemType::Internal, ProblemType::Unavailable];
+
+/// Whether a reference is to the refusal of one of those.
+pub(crate) fn is_of_any_call(reference: &str) -> bool {
+    OF_ANY_CALL.iter().any(|problem| reference.rsplit('/').next() == Some(problem.name()))
+}
+
 /// The name under which the refusal for these problems, all of one status, stands in the document.
 pub(crate) fn name(problems: &[ProblemType]) -> String {
     let names: Vec<_> = problems.iter().map(|problem| problem.name()).collect();
