@@ -205,7 +205,7 @@ async fn checked(bank: &Running) -> Result<Checked<'_>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_bank_answers_is_what_the_document_says() -> Result {
     let dir = tempfile::tempdir()?;
-    let bank = Running::start(BankConfig { wait: Duration::from_millis(100), ..with_lab(dir.path()) }).await?;
+    let bank = Running::start(with_lab(dir.path())).await?;
     let mut checked = checked(&bank).await?;
     money_moves(&mut checked).await?;
     keys_are_kept(&mut checked).await?;
@@ -215,6 +215,16 @@ async fn what_the_bank_answers_is_what_the_document_says() -> Result {
     bank.end().await?;
     assert!(seen > 40, "{seen} answers");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_finished_is_answered_as_the_document_says() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = Running::start(BankConfig { wait: Duration::from_millis(100), ..with_lab(dir.path()) }).await?;
+    let mut checked = checked(&bank).await?;
+    it_still_runs(&mut checked).await?;
+    it_needs_attention(&mut checked).await?;
+    bank.end().await
 }
 
 async fn money_moves(checked: &mut Checked<'_>) -> Result {
@@ -247,32 +257,35 @@ async fn keys_are_kept(checked: &mut Checked<'_>) -> Result {
     checked.ask(cancel(1)?, 200).await?;
     checked.ask(bank.keyed("/v1/payments", &key(10), &coffee("tok_visa"))?, 410).await?;
     checked.ask(bank.request("GET", &format!("/v1/operations/{}", key(10)))?, 200).await?;
-
-    bank.faults(&bank.url, json!([{"at": "claimed", "do": "hang", "key": key(11)}])).await?;
-    checked.ask(bank.keyed("/v1/payments", &key(11), &coffee("tok_visa"))?, 409).await?;
-    checked.ask(bank.request("GET", &format!("/v1/operations/{}", key(11)))?, 200).await?;
-    checked.ask(cancel(11)?, 409).await?;
-    checked.ask(bank.request("DELETE", "/lab/faults")?, 204).await?;
-    within(async || Ok((send(cancel(11)?).await?.status == 200).then_some(()))).await?;
-
-    bank.faults(&bank.gateway_url, json!([{"at": "committed", "do": "foreign", "times": 1}])).await?;
-    let stuck = bank.keyed("/v1/payments", &key(12), &coffee("tok_visa"));
-    within(async || {
-        Ok((send(stuck.as_ref().ok().and_then(RequestBuilder::try_clone).ok_or("no request")?).await?.json()?["state"]
-            == "needs_attention")
-            .then_some(()))
-    })
-    .await?;
-    checked.ask(bank.request("GET", "/operator/attention")?, 200).await?;
-    checked.ask(bank.request("GET", "/operator/attention?after=99")?, 200).await?;
-    checked.ask(bank.request("POST", &format!("/operator/operations/shop/{}/requeue", key(12)))?, 200).await?;
-    checked.ask(bank.request("POST", &format!("/operator/operations/shop/{}/requeue", key(99)))?, 404).await?;
-
     checked.ask(bank.request("PUT", "/lab/clock")?.json(&json!({"offset_s": 90_000})), 200).await?;
     let expired = checked.ask(bank.keyed("/v1/payments", &key(1), &coffee("tok_visa"))?, 410).await?;
     assert_eq!(expired.json()?["state"], "approved");
     checked.ask(bank.request("POST", "/lab/purge")?, 200).await?;
     checked.ask(bank.request("PUT", "/lab/clock")?.json(&json!({"offset_s": 0})), 200).await?;
+    Ok(())
+}
+
+async fn it_still_runs(checked: &mut Checked<'_>) -> Result {
+    let bank = checked.bank;
+    let cancel = || bank.request("PUT", &format!("/v1/operations/{}/cancellation", key(11)));
+    bank.faults(&bank.url, json!([{"at": "claimed", "do": "hang"}])).await?;
+    checked.ask(bank.keyed("/v1/payments", &key(11), &coffee("tok_visa"))?, 409).await?;
+    checked.ask(bank.request("GET", &format!("/v1/operations/{}", key(11)))?, 200).await?;
+    checked.ask(cancel()?, 409).await?;
+    checked.ask(bank.request("DELETE", "/lab/faults")?, 204).await?;
+    within(async || Ok((send(cancel()?).await?.status == 200).then_some(()))).await
+}
+
+async fn it_needs_attention(checked: &mut Checked<'_>) -> Result {
+    let bank = checked.bank;
+    bank.faults(&bank.gateway_url, json!([{"at": "committed", "do": "foreign", "times": 1}])).await?;
+    let pay = || bank.keyed("/v1/payments", &key(12), &coffee("tok_visa"));
+    within(async || Ok((send(pay()?).await?.json()?["state"] == "needs_attention").then_some(()))).await?;
+    checked.ask(pay()?, 409).await?;
+    checked.ask(bank.request("GET", "/operator/attention")?, 200).await?;
+    checked.ask(bank.request("GET", "/operator/attention?after=99")?, 200).await?;
+    checked.ask(bank.request("POST", &format!("/operator/operations/shop/{}/requeue", key(12)))?, 200).await?;
+    checked.ask(bank.request("POST", &format!("/operator/operations/shop/{}/requeue", key(99)))?, 404).await?;
     Ok(())
 }
 
