@@ -50,7 +50,7 @@ pub(crate) fn about(lab: bool) -> About {
         ("Service", "Health, metrics and documents. No authorization."),
     ];
     if lab {
-        tags.push(("Lab", "Failing on command. Only there where the bank was started with `--lab`."));
+        tags.push(("Lab", "Failing on command. Only there where the bank was started with `--lab`; inside the app they need the run's secret."));
     }
     let tags = tags.into_iter().map(|(name, says)| TagBuilder::new().name(name).description(Some(says)).build());
     let bearer = |says: &str| {
