@@ -33,6 +33,7 @@ mod writer;
 pub use error::{OpenError, ReadError, StorageError, WriteError};
 pub use lock::{LockError, LockFile};
 pub use schema::{Migration, Schema};
+pub use writer::Work;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,11 +116,10 @@ impl Store {
         &self.inner.path
     }
 
-    /// How many COMMITs the writer has made since it was opened, migrations not counted. Fewer than there were writes
-    /// where several shared one.
+    /// What the writer has done since the file was opened, and what waits for it. Nothing where it was opened for reading only.
     #[must_use]
-    pub fn commits(&self) -> u64 {
-        self.inner.writer.as_ref().map_or(0, Writer::commits)
+    pub fn work(&self) -> Work {
+        self.inner.writer.as_ref().map(Writer::work).unwrap_or_default()
     }
 
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -24,6 +25,10 @@ const WAITING_MAX: usize = 1_024;
 
 /// Pieces in one commit. Also bounds what a click waits for: at most one such batch.
 const BATCH_MAX: usize = 128;
+
+/// Background pieces that each batch has room for where so many wait. Without it clicks that never run dry would put them off
+/// for ever.
+const BACKGROUND_MIN: usize = 16;
 
 /// What the caller is told of its piece once the batch is over.
 enum Verdict {
@@ -93,6 +98,26 @@ struct Waiting {
     closed: bool,
 }
 
+impl Waiting {
+    fn line(&mut self, priority: Priority) -> &mut VecDeque<Box<dyn Piece>> {
+        match priority {
+            Priority::Click => &mut self.clicks,
+            Priority::Background => &mut self.background,
+        }
+    }
+
+    fn count(&self) -> Waited {
+        Waited { clicks: self.clicks.len(), background: self.background.len() }
+    }
+}
+
+/// How many pieces waited at some moment.
+#[derive(Clone, Copy)]
+struct Waited {
+    clicks: usize,
+    background: usize,
+}
+
 struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -105,29 +130,56 @@ impl Queue {
     }
 
     /// Waits for work and says how many pieces there are; `None` once closed and empty.
-    fn wait(&self) -> Option<usize> {
+    fn wait(&self) -> Option<Waited> {
         let mut waiting = self.lock();
         loop {
-            match waiting.clicks.len() + waiting.background.len() {
-                0 if waiting.closed => return None,
-                0 => waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-                count => return Some(count),
+            let waited = waiting.count();
+            if waited.clicks + waited.background > 0 {
+                return Some(waited);
             }
+            if waiting.closed {
+                return None;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// The next piece: clicks first. `only_clicks` for those that came after the batch was measured.
-    fn pop(&self, only_clicks: bool) -> Option<Box<dyn Piece>> {
-        let mut waiting = self.lock();
-        let click = waiting.clicks.pop_front();
-        if click.is_some() || only_clicks { click } else { waiting.background.pop_front() }
+    fn pop(&self, priority: Priority) -> Option<Box<dyn Piece>> {
+        self.lock().line(priority).pop_front()
     }
+}
+
+/// What a writer has done since it was opened, and what waits for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Work {
+    /// COMMITs that succeeded, migrations not counted. Fewer than there were pieces where several shared one.
+    pub commits: u64,
+    /// The time that they took in all, the disk's sync included.
+    pub commit_time: Duration,
+    /// Pieces of work in those commits.
+    pub pieces: u64,
+    /// Pieces that were not taken because too many waited.
+    pub overloaded: u64,
+    /// Clicks that wait right now.
+    pub clicks_waiting: u64,
+    /// Background pieces that wait right now.
+    pub background_waiting: u64,
+}
+
+/// The counters behind [`Work`].
+#[derive(Default)]
+struct Done {
+    commits: AtomicU64,
+    commit_ns: AtomicU64,
+    pieces: AtomicU64,
+    overloaded: AtomicU64,
 }
 
 /// The handle to the writing thread.
 pub(crate) struct Writer {
     queue: Arc<Queue>,
-    commits: Arc<AtomicU64>,
+    done: Arc<Done>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -137,24 +189,33 @@ impl Writer {
             waiting: Mutex::new(Waiting { clicks: VecDeque::new(), background: VecDeque::new(), closed: false }),
             changed: Condvar::new(),
         });
-        let commits = Arc::new(AtomicU64::new(0));
+        let done = Arc::new(Done::default());
         let mut thread =
-            Thread { path: path.to_owned(), connection, worn: false, trust: Trust::Opened, commits: commits.clone() };
+            Thread { path: path.to_owned(), connection, worn: false, trust: Trust::Opened, done: done.clone() };
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // Before anybody waits for it. Where it fails, whoever writes next tries again, and is told.
             if let Err(error) = thread.prove() {
                 tracing::error!(%error, "the file takes no durable write");
             }
-            while let Some(waiting) = of_thread.wait() {
-                thread.batch(&of_thread, waiting);
+            while let Some(waited) = of_thread.wait() {
+                thread.batch(&of_thread, waited);
             }
         })?;
-        Ok(Writer { queue, commits, thread: Some(thread) })
+        Ok(Writer { queue, done, thread: Some(thread) })
     }
 
-    pub(crate) fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
+    pub(crate) fn work(&self) -> Work {
+        let waiting = self.queue.lock().count();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Work {
+            commits: read(&self.done.commits),
+            commit_time: Duration::from_nanos(read(&self.done.commit_ns)),
+            pieces: read(&self.done.pieces),
+            overloaded: read(&self.done.overloaded),
+            clicks_waiting: waiting.clicks as u64,
+            background_waiting: waiting.background as u64,
+        }
     }
 
     pub(crate) fn submit<T, E, F, A>(&self, priority: Priority, work: F, answer: A) -> Result<(), WriteError<E>>
@@ -169,11 +230,9 @@ impl Writer {
         if waiting.closed {
             return Err(WriteError::Closed);
         }
-        let line = match priority {
-            Priority::Click => &mut waiting.clicks,
-            Priority::Background => &mut waiting.background,
-        };
+        let line = waiting.line(priority);
         if line.len() >= WAITING_MAX {
+            self.done.overloaded.fetch_add(1, Ordering::Relaxed);
             return Err(WriteError::Overloaded);
         }
         line.push_back(piece);
@@ -213,7 +272,7 @@ struct Thread {
     /// There was an error on the connection, so it is to be replaced.
     worn: bool,
     trust: Trust,
-    commits: Arc<AtomicU64>,
+    done: Arc<Done>,
 }
 
 /// How a batch went, before COMMIT.
@@ -229,17 +288,17 @@ enum Batch {
 }
 
 impl Thread {
-    fn batch(&mut self, queue: &Queue, waiting: usize) {
+    fn batch(&mut self, queue: &Queue, waited: Waited) {
         if let Err(error) = self.prove() {
-            return fail(queue, waiting, &error, Verdict::Untrusted);
+            return fail(queue, waited, &error, Verdict::Untrusted);
         }
         if let Err(error) = self.replace_worn().and_then(|()| Ok(begin(&self.connection)?)) {
             // Locked by another program is no reason to distrust the connection.
             self.worn |= !error.is_locked();
-            return fail(queue, waiting, &error, Verdict::Nothing);
+            return fail(queue, waited, &error, Verdict::Nothing);
         }
-        let mut taken = Vec::with_capacity(waiting.min(BATCH_MAX));
-        let verdict = match run_pieces(&self.connection, queue, waiting, &mut taken) {
+        let mut taken = Vec::with_capacity((waited.clicks + waited.background).min(BATCH_MAX));
+        let verdict = match run_pieces(&self.connection, queue, waited, &mut taken) {
             Batch::Open => self.commit(),
             Batch::RolledBack => Verdict::Nothing(StorageError::RolledBack),
             Batch::Ended => self.doubt(StorageError::TransactionEnded),
@@ -249,6 +308,9 @@ impl Thread {
                 Verdict::Nothing(error)
             }
         };
+        if matches!(verdict, Verdict::AsReturned) {
+            self.done.pieces.fetch_add(taken.len() as u64, Ordering::Relaxed);
+        }
         for (piece, own) in taken {
             piece.answer(match (own, &verdict) {
                 (Some(own), _) => Verdict::Nothing(own),
@@ -261,9 +323,12 @@ impl Thread {
     }
 
     fn commit(&mut self) -> Verdict {
+        let began = Instant::now();
         match self.connection.execute_batch("COMMIT") {
             Ok(()) => {
-                self.commits.fetch_add(1, Ordering::Relaxed);
+                self.done.commits.fetch_add(1, Ordering::Relaxed);
+                let took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                self.done.commit_ns.fetch_add(took_ns, Ordering::Relaxed);
                 Verdict::AsReturned
             }
             Err(error) => {
@@ -343,11 +408,13 @@ fn commit_header(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Answers the waiting pieces without running them.
-fn fail(queue: &Queue, waiting: usize, error: &StorageError, verdict: fn(StorageError) -> Verdict) {
-    tracing::warn!(%error, pieces = waiting, "nothing could be written");
-    for _ in 0..waiting {
-        if let Some(piece) = queue.pop(false) {
-            piece.answer(verdict(error.clone()));
+fn fail(queue: &Queue, waited: Waited, error: &StorageError, verdict: fn(StorageError) -> Verdict) {
+    tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
+    for (priority, count) in [(Priority::Click, waited.clicks), (Priority::Background, waited.background)] {
+        for _ in 0..count {
+            if let Some(piece) = queue.pop(priority) {
+                piece.answer(verdict(error.clone()));
+            }
         }
     }
 }
@@ -358,10 +425,23 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
 
 type Taken = Vec<(Box<dyn Piece>, Option<StorageError>)>;
 
-/// Runs what was waiting when the batch began, and the clicks that came meanwhile.
-fn run_pieces(connection: &Connection, queue: &Queue, waiting: usize, taken: &mut Taken) -> Batch {
+/// Runs what was waiting when the batch began, and the clicks that came meanwhile: clicks first, as long as there is room for
+/// the background's share.
+fn run_pieces(connection: &Connection, queue: &Queue, waited: Waited, taken: &mut Taken) -> Batch {
+    let mut background = waited.background;
+    let mut owed = background.min(BACKGROUND_MIN);
     while taken.len() < BATCH_MAX {
-        let Some(mut piece) = queue.pop(taken.len() >= waiting) else { break };
+        let click = if taken.len() + owed < BATCH_MAX { queue.pop(Priority::Click) } else { None };
+        let piece = match click {
+            Some(click) => Some(click),
+            None if background > 0 => {
+                background -= 1;
+                owed = owed.saturating_sub(1);
+                queue.pop(Priority::Background)
+            }
+            None => None,
+        };
+        let Some(mut piece) = piece else { break };
         let (ran, batch) = run_piece(connection, &mut *piece);
         let own = match ran {
             Ran::Panicked(error) => {

@@ -1,9 +1,11 @@
 //! One writer: groups, refusals, panics, locks and full disks.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use futures::future::{BoxFuture, FutureExt};
 use rusqlite::{Connection, ErrorCode};
 use store::{Migration, Priority, ReadError, Schema, StorageError, Store, WriteError};
 use tokio::sync::oneshot::{self, error::RecvError};
@@ -54,14 +56,14 @@ async fn numbers(store: &Store) -> Result<Vec<i64>, ReadError<rusqlite::Error>> 
 async fn what_was_waiting_shares_one_commit() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
-    let before = store.commits();
+    let before = store.work().commits;
     let (held, sender) = hold(&store).await.unwrap();
     let writes = futures::future::join_all((0..40).map(|n| insert(&store, Priority::Background, n)));
     let (held, written, ()) = tokio::join!(held, writes, let_go(sender));
     held.unwrap().unwrap();
     assert!(written.iter().all(Result::is_ok));
     assert_eq!(numbers(&store).await.unwrap().len(), 40);
-    assert_eq!(store.commits() - before, 2, "the one that was running, and one for all that came meanwhile");
+    assert_eq!(store.work().commits - before, 2, "the one that was running, and one for all that came meanwhile");
 }
 
 #[tokio::test]
@@ -70,7 +72,7 @@ async fn a_lone_write_is_committed_at_once() {
     let store = open(folder.path()).unwrap();
     for n in 0..3 {
         insert(&store, Priority::Click, n).await.unwrap();
-        assert_eq!(store.commits(), u64::try_from(n).unwrap() + 1);
+        assert_eq!(store.work().commits, u64::try_from(n).unwrap() + 1);
     }
 }
 
@@ -97,7 +99,7 @@ async fn a_probe_really_writes_and_changes_nothing() {
 async fn one_that_refuses_leaves_the_others_committed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
-    let before = store.commits();
+    let before = store.work().commits;
     let (held, sender) = hold(&store).await.unwrap();
     let refusing = store.write(Priority::Click, |tx| {
         tx.execute("INSERT INTO t (n) VALUES (50)", []).unwrap();
@@ -117,7 +119,7 @@ async fn one_that_refuses_leaves_the_others_committed() {
     assert!(matches!(refused, Err(WriteError::Refused("not today"))));
     assert!(matches!(constrained, Err(WriteError::Refused(_))));
     assert_eq!(numbers(&store).await.unwrap(), [1, 2]);
-    assert_eq!(store.commits() - before, 1, "all of them were one group");
+    assert_eq!(store.work().commits - before, 1, "all of them were one group");
 }
 
 #[tokio::test]
@@ -169,7 +171,7 @@ async fn clicks_overtake_background_work() {
 async fn clicks_overtake_background_work_also_where_they_fill_more_than_one_group() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
-    let before = store.commits();
+    let before = store.work().commits;
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = |priority| {
         let order = order.clone();
@@ -186,7 +188,67 @@ async fn clicks_overtake_background_work_also_where_they_fill_more_than_one_grou
     assert!(settled.into_iter().chain(clicked).all(|result| result.is_ok()));
     let order = order.lock().unwrap();
     assert!(order[..200].iter().all(|&priority| priority == Priority::Click));
-    assert_eq!((order.len(), store.commits() - before), (203, 2));
+    assert_eq!((order.len(), store.work().commits - before), (203, 2));
+}
+
+/// A click that is followed by the next as it runs, so that the writer never finds the clicks run dry.
+fn endless_click(store: Store, run: Arc<AtomicU32>, end: Arc<AtomicBool>) -> BoxFuture<'static, Write<()>> {
+    let piece = {
+        let store = store.clone();
+        move |_: &Connection| {
+            // An end of its own, so that the writer is let go where background work never comes through.
+            if run.fetch_add(1, Ordering::SeqCst) < 20_000 && !end.load(Ordering::SeqCst) {
+                // Polled once it will run, whoever waits for it.
+                assert!(endless_click(store, run, end).now_or_never().is_none());
+            }
+            Ok(())
+        }
+    };
+    async move { store.write(Priority::Click, piece).await }.boxed()
+}
+
+#[tokio::test]
+async fn background_work_comes_through_though_clicks_never_run_dry() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let (run, end) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+    let (held, sender) = hold(&store).await.unwrap();
+    let at = futures::future::join_all((0..100).map(|_| {
+        let run = run.clone();
+        store.write(Priority::Background, move |_| Ok::<_, rusqlite::Error>(run.load(Ordering::SeqCst)))
+    }));
+    let clicks = endless_click(store.clone(), run.clone(), end.clone());
+    let (held, at, click, ()) = tokio::join!(held, at, clicks, let_go(sender));
+    end.store(true, Ordering::SeqCst);
+    held.unwrap().unwrap();
+    click.unwrap();
+    let at: Vec<u32> = at.into_iter().map(Result::unwrap).collect();
+    // Sixteen in each group of 128.
+    assert!(at.iter().all(|&clicks| clicks <= 1_000), "{at:?}");
+    assert!(at[0] >= 100, "clicks go first all the same: {at:?}");
+}
+
+#[tokio::test]
+async fn what_the_writer_has_done_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    insert(&store, Priority::Click, 1).await.unwrap();
+    let before = store.work();
+    let (held, sender) = hold(&store).await.unwrap();
+    let waiting = futures::future::join_all((2..5).map(|n| insert(&store, Priority::Background, n)));
+    let look = async {
+        let work = store.work();
+        drop(sender);
+        work
+    };
+    let (held, waiting, looked) = tokio::join!(held, waiting, look);
+    held.unwrap().unwrap();
+    assert!(waiting.into_iter().all(|result| result.is_ok()));
+    assert_eq!((looked.clicks_waiting, looked.background_waiting), (0, 3));
+    let after = store.work();
+    assert_eq!((after.pieces - before.pieces, after.commits - before.commits), (4, 2));
+    assert!(after.commit_time > before.commit_time);
+    assert_eq!((after.background_waiting, after.overloaded), (0, 0));
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ impl Metrics {
             counts: engine.counts(),
             backlog,
             now: clock.now(),
-            commits: store.commits(),
+            commits: store.work().commits,
         };
         let mut registry = Registry::with_prefix(self.prefix);
         registry.register_collector(Box::new(written));

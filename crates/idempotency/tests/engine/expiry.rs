@@ -59,9 +59,9 @@ async fn a_purge_goes_in_small_batches_and_leaves_alone_what_is_not_final() -> R
          UPDATE operations SET state = 3, reason = 'r' WHERE id > 1005",
     )?;
     engine.cancel("a", [9; 16]).await?;
-    let before = store.commits();
+    let before = store.work().commits;
     assert_eq!(engine.purge().await?, 1_000);
-    let commits = store.commits() - before;
+    let commits = store.work().commits - before;
     assert!(commits >= 4, "others wait behind a batch: {commits} commits");
     let left: (i64, i64, i64) = file.query_row(
         "SELECT count(*), count(body), sum(state IN (0, 3) AND payload IS NOT NULL) FROM operations",
