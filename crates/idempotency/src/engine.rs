@@ -89,6 +89,8 @@ pub enum Hindrance {
     Store,
     /// Too much is in hand already.
     TooMuch,
+    /// Too much of this scope is in hand already; others are taken.
+    TooMuchOfScope,
     /// The engine is ending.
     Ending,
     /// A newer program wrote what the request would have to be compared with.
@@ -232,7 +234,7 @@ impl<W: Work> Engine<W> {
         let asked = Asked { meaning: meaning.clone(), route: request.route, members: request.members };
         loop {
             match self.inner.flights.join(&name) {
-                Joined::Full => return Answer::Unavailable(Hindrance::TooMuch),
+                Joined::Full(why) => return self.known_or(why, &name, &asked).await,
                 Joined::Follows(flight) => match self.wait_for(&flight, &asked, deadlines, false).await {
                     // That was said to another request, which may be another one in its meaning: ask for this one.
                     Answer::Refused(_) => {}
@@ -253,6 +255,15 @@ impl<W: Work> Engine<W> {
                     return self.wait_for(&flight, &asked, deadlines, true).await;
                 }
             }
+        }
+    }
+
+    /// What is known of a key, where no more can be taken in hand: there is always room to say it.
+    async fn known_or(&self, why: Hindrance, (scope, key): &Name, asked: &Asked) -> Answer {
+        match self.lookup(scope, *key).await {
+            Ok(Some(record)) => self.judge(&record, asked, false),
+            Ok(None) => Answer::Unavailable(why),
+            Err(error) => Answer::Unavailable(error.why()),
         }
     }
 

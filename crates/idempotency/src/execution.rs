@@ -139,12 +139,8 @@ impl<W: Work> Engine<W> {
     }
 
     /// Takes over operations whose owner is dead, in one write that is tried again until it succeeds, and runs each in a
-    /// new task.
+    /// new task. One that can't be read keeps none of the others from it, and is for a person.
     pub(crate) async fn adopt_all(&self, names: Vec<(Name, Arc<Flight>)>) {
-        if names.is_empty() {
-            return;
-        }
-        let asked: Arc<[(Name, Owner)]> = names.iter().map(|(name, _)| (name.clone(), self.new_owner())).collect();
         let landings: Vec<_> = names
             .into_iter()
             .map(|(name, flight)| {
@@ -153,27 +149,60 @@ impl<W: Work> Engine<W> {
                 Landing { engine: self.clone(), name, flight, last: None }
             })
             .collect();
+        match self.take_over_all(&landings).await {
+            Ok(adopted) => fly_all(landings, adopted),
+            // The next process takes them over.
+            Err(NotStored::Closing) => {}
+            Err(NotStored::Never) => {
+                for landing in landings {
+                    match self.take_over_all(std::slice::from_ref(&landing)).await {
+                        Ok(adopted) => fly_all(vec![landing], adopted),
+                        Err(NotStored::Closing) => return,
+                        Err(NotStored::Never) => self.set_aside(&landing.name).await,
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take_over_all(&self, landings: &[Landing<W>]) -> Result<Vec<Claimed>, NotStored> {
+        if landings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: Arc<[(Name, Owner)]> =
+            landings.iter().map(|landing| (landing.name.clone(), self.new_owner())).collect();
         let mut pause = Pause::new();
-        let adopted = loop {
+        loop {
             let asked = asked.clone();
             let piece = move |tx: &Connection| -> rusqlite::Result<Vec<Claimed>> {
                 asked.iter().map(|((scope, key), owner)| take_over(tx, scope, key, *owner)).collect()
             };
             match self.inner.store.write(Priority::Background, piece).await {
-                Ok(adopted) => break adopted,
-                // The next process takes them over.
-                Err(WriteError::Closed) => return,
+                Ok(adopted) => return Ok(adopted),
+                Err(WriteError::Closed) => return Err(NotStored::Closing),
+                Err(error) if never_passes(&error) => {
+                    tracing::error!(%error, operations = landings.len(), "unfinished operations can't be taken over together");
+                    return Err(NotStored::Never);
+                }
                 Err(error) => {
                     tracing::warn!(%error, operations = landings.len(), "unfinished operations could not be taken over yet");
                 }
             }
             tokio::select! {
-                () = self.inner.kill.cancelled() => return,
+                () = self.inner.kill.cancelled() => return Err(NotStored::Closing),
                 () = pause.rest() => {}
             }
-        };
-        for (landing, claimed) in landings.into_iter().zip(adopted) {
-            landing.fly(async { Ok(claimed) }, None);
+        }
+    }
+
+    /// Marks an operation whose row can't be read as needing attention, without reading it.
+    async fn set_aside(&self, (scope, key): &Name) {
+        let (scope, key) = (scope.clone(), *key);
+        let piece = move |tx: &Connection| rows::set_aside(tx, &scope, &key, "what is stored of it can't be read");
+        // Where that fails, the next sweep comes to it again.
+        match self.inner.store.write(Priority::Background, piece).await {
+            Ok(_) => tracing::error!("an unfinished operation can't be read and needs attention"),
+            Err(error) => tracing::error!(%error, "an unfinished operation can't be read, nor set aside"),
         }
     }
 
@@ -353,11 +382,7 @@ impl<W: Work> Engine<W> {
             match self.inner.store.write(Priority::Click, move |tx| piece(tx)).await {
                 Ok(done) => return Ok(done),
                 Err(WriteError::Closed) => return Err(NotStored::Closing),
-                Err(WriteError::Refused(error)) if !may_pass(&error) => {
-                    tracing::error!(%error, "a result can't be stored");
-                    return Err(NotStored::Never);
-                }
-                Err(WriteError::Storage(error @ StorageError::Panicked(_))) => {
+                Err(error) if never_passes(&error) => {
                     tracing::error!(%error, "a result can't be stored");
                     return Err(NotStored::Never);
                 }
@@ -365,6 +390,22 @@ impl<W: Work> Engine<W> {
             }
             pause.rest().await;
         }
+    }
+}
+
+/// Whether the same write fails tomorrow as it fails today.
+fn never_passes(error: &WriteError<rusqlite::Error>) -> bool {
+    match error {
+        WriteError::Refused(error) => !may_pass(error),
+        WriteError::Storage(StorageError::Panicked(_)) => true,
+        _ => false,
+    }
+}
+
+/// Runs, each in a new task, what was taken over.
+fn fly_all<W: Work>(landings: Vec<Landing<W>>, adopted: Vec<Claimed>) {
+    for (landing, claimed) in landings.into_iter().zip(adopted) {
+        landing.fly(async { Ok(claimed) }, None);
     }
 }
 

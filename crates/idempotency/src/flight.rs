@@ -5,7 +5,7 @@
 
 use crate::{engine::Hindrance, record::Record};
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, AtomicU32, Ordering},
@@ -89,9 +89,17 @@ impl Drop for Seat<'_> {
     }
 }
 
+/// The flights that are in hand.
+#[derive(Default)]
+struct InHand {
+    flights: HashMap<Name, Arc<Flight>>,
+    /// How many each scope has.
+    of_scope: HashMap<Arc<str>, usize>,
+}
+
 /// All flights of this process.
 pub(crate) struct Flights {
-    map: Mutex<HashMap<Name, Arc<Flight>>>,
+    in_hand: Mutex<InHand>,
     count: watch::Sender<usize>,
     waiters: AtomicU32,
     limits: Limits,
@@ -100,8 +108,11 @@ pub(crate) struct Flights {
 /// Bounds on what is in hand at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Operations that run at once; beyond it a new key is told to come again.
+    /// Operations that run at once; beyond it a new key is told to come again. What is known of a key is told all the same.
     pub running: usize,
+    /// Operations of one scope that run at once, so that one scope leaves room for the others. What an earlier process left
+    /// unfinished is taken over whatever its scope has.
+    pub running_per_scope: usize,
     /// Requests that wait for one key.
     pub waiters_per_key: u32,
     /// Requests that wait for any key.
@@ -110,7 +121,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { running: 10_000, waiters_per_key: 256, waiters: 10_000 }
+        Self { running: 10_000, running_per_scope: 2_500, waiters_per_key: 256, waiters: 10_000 }
     }
 }
 
@@ -120,42 +131,64 @@ pub(crate) enum Joined {
     Leads(Arc<Flight>),
     /// Somebody has.
     Follows(Arc<Flight>),
-    /// Too much is in hand already.
-    Full,
+    /// Too much is in hand already: in all, or of this scope.
+    Full(Hindrance),
 }
 
 impl Flights {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { map: Mutex::default(), count: watch::Sender::new(0), waiters: AtomicU32::new(0), limits }
+        Self { in_hand: Mutex::default(), count: watch::Sender::new(0), waiters: AtomicU32::new(0), limits }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Arc<Flight>>> {
-        // Nothing panics while it holds the lock, so the map is whole.
-        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, InHand> {
+        // Nothing panics while it holds the lock, so the maps are whole.
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Joins a request to the flight of its key.
     pub(crate) fn join(&self, name: &Name) -> Joined {
-        let mut map = self.lock();
-        let full = map.len() >= self.limits.running;
-        match map.entry(name.clone()) {
-            Entry::Occupied(entry) => Joined::Follows(entry.get().clone()),
-            Entry::Vacant(_) if full => Joined::Full,
-            Entry::Vacant(entry) => {
-                let flight = entry.insert(Arc::new(Flight::new())).clone();
-                self.count.send_replace(map.len());
-                Joined::Leads(flight)
-            }
+        self.join_within(name, self.limits.running_per_scope)
+    }
+
+    /// Joins what an earlier process left: it is no doing of its scope that so much of it is there at once.
+    pub(crate) fn join_left(&self, name: &Name) -> Joined {
+        self.join_within(name, usize::MAX)
+    }
+
+    fn join_within(&self, name: &Name, of_scope_max: usize) -> Joined {
+        let mut in_hand = self.lock();
+        if let Some(flight) = in_hand.flights.get(name) {
+            return Joined::Follows(flight.clone());
         }
+        if in_hand.flights.len() >= self.limits.running {
+            return Joined::Full(Hindrance::TooMuch);
+        }
+        let of_scope = in_hand.of_scope.entry(name.0.clone()).or_default();
+        if *of_scope >= of_scope_max {
+            return Joined::Full(Hindrance::TooMuchOfScope);
+        }
+        *of_scope += 1;
+        let flight = Arc::new(Flight::new());
+        in_hand.flights.insert(name.clone(), flight.clone());
+        self.count.send_replace(in_hand.flights.len());
+        Joined::Leads(flight)
     }
 
     pub(crate) fn get(&self, name: &Name) -> Option<Arc<Flight>> {
-        self.lock().get(name).cloned()
+        self.lock().flights.get(name).cloned()
     }
 
     pub(crate) fn remove(&self, name: &Name) {
-        let mut map = self.lock();
-        map.remove(name);
-        self.count.send_replace(map.len());
+        let mut in_hand = self.lock();
+        if in_hand.flights.remove(name).is_some()
+            && let Some(of_scope) = in_hand.of_scope.get_mut(&name.0)
+        {
+            *of_scope -= 1;
+            if *of_scope == 0 {
+                in_hand.of_scope.remove(&name.0);
+            }
+        }
+        self.count.send_replace(in_hand.flights.len());
     }
 
     /// Takes a place to wait; none where too many wait already.

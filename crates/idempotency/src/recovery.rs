@@ -86,9 +86,9 @@ impl<W: Work> Engine<W> {
         let mut after = 0;
         loop {
             let page = self.inner.store.read(move |connection| rows::processing(connection, after, PAGE)).await?;
-            let Some(last) = page.last() else { return Ok(true) };
-            after = last.id;
-            let mut names: VecDeque<Name> = page.into_iter().map(|record| (record.scope, record.key)).collect();
+            let Some((last, _)) = page.last() else { return Ok(true) };
+            after = *last;
+            let mut names: VecDeque<Name> = page.into_iter().map(|(_, name)| name).collect();
             while !names.is_empty() {
                 let mut count = self.inner.flights.count();
                 let taking = async {
@@ -114,8 +114,8 @@ impl<W: Work> Engine<W> {
     fn join_all(&self, names: &mut VecDeque<Name>) -> Vec<(Name, Arc<Flight>)> {
         let mut ours = Vec::new();
         while let Some(name) = names.front() {
-            match self.inner.flights.join(name) {
-                Joined::Full => break,
+            match self.inner.flights.join_left(name) {
+                Joined::Full(_) => break,
                 Joined::Follows(_) => {}
                 Joined::Leads(flight) => ours.push((name.clone(), flight)),
             }
@@ -126,8 +126,8 @@ impl<W: Work> Engine<W> {
 
     /// Runs an operation unless somebody has it in hand already. False where the engine is full.
     pub(crate) fn take_in_hand(&self, name: Name) -> bool {
-        match self.inner.flights.join(&name) {
-            Joined::Full => return false,
+        match self.inner.flights.join_left(&name) {
+            Joined::Full(_) => return false,
             Joined::Follows(_) => {}
             Joined::Leads(flight) => {
                 let engine = self.clone();

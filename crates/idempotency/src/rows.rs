@@ -2,6 +2,7 @@
 
 use crate::{
     counts::Backlog,
+    flight::Name,
     meaning::Meaning,
     record::{Owner, Record, Response, State},
 };
@@ -143,6 +144,17 @@ pub(crate) fn attention(tx: &Connection, id: i64, owner: Owner, reason: &str) ->
         .map(|rows| rows == 1)
 }
 
+/// Stores that a person must look at a row whose owner is dead and that can't be read. It has no response that could be lost:
+/// what stands in these columns while it is processing is what something else wrote there.
+pub(crate) fn set_aside(tx: &Connection, scope: &str, key: &[u8; 16], reason: &str) -> rusqlite::Result<bool> {
+    tx.prepare_cached(
+        "UPDATE operations SET state = 3, reason = ?3, status = NULL, content_type = NULL, location = NULL, body = NULL
+         WHERE scope = ?1 AND key = ?2 AND state = 0",
+    )?
+    .execute((scope, key, reason))
+    .map(|rows| rows == 1)
+}
+
 /// Puts an operation that a person has looked at back to work.
 pub(crate) fn requeue(tx: &Connection, scope: &str, key: &[u8; 16]) -> rusqlite::Result<bool> {
     tx.prepare_cached("UPDATE operations SET state = 0, reason = NULL WHERE scope = ?1 AND key = ?2 AND state = 3")?
@@ -157,14 +169,12 @@ pub(crate) fn want_cancelled(tx: &Connection, scope: &str, key: &[u8; 16]) -> ru
         .map(|_| ())
 }
 
-/// Rows that are processing, after number `after`, oldest first.
-pub(crate) fn processing(connection: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<Record>> {
-    list(
-        connection,
-        &format!("SELECT {COLUMNS} FROM operations WHERE state = 0 AND id > ?1 ORDER BY id LIMIT ?2"),
-        after,
-        limit,
-    )
+/// The keys of rows that are processing, after number `after`, oldest first, each with its number.
+pub(crate) fn processing(connection: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<(i64, Name)>> {
+    connection
+        .prepare_cached("SELECT id, scope, key FROM operations WHERE state = 0 AND id > ?1 ORDER BY id LIMIT ?2")?
+        .query_map((after, limit), |row| Ok((row.get(0)?, (row.get::<_, String>(1)?.into(), row.get(2)?))))?
+        .collect()
 }
 
 /// Rows that need attention, after number `after`, oldest first.

@@ -109,3 +109,31 @@ async fn an_engine_that_was_closed_has_let_go_of_its_store() -> Result {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_can_not_be_read_keeps_no_other_from_being_finished() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    drop(place.engine(&seen, config()).await?);
+    place.free().await?;
+    leave_unfinished(&place.path, 10)?;
+    let broken: [u8; 16] = {
+        let file = Connection::open(&place.path)?;
+        // A body of no media type.
+        file.query_row(
+            "UPDATE operations SET body = x'00' WHERE id = (SELECT min(id) FROM operations) RETURNING key",
+            [],
+            |row| row.get(0),
+        )?
+    };
+    let engine = place.engine(&seen, config()).await?;
+    engine.start();
+    within(|| seen.runs() == 9).await?;
+    engine.idle().await;
+    let state = || -> Result<(i64, Option<String>)> {
+        let file = Connection::open(&place.path)?;
+        Ok(file.query_row("SELECT state, reason FROM operations WHERE key = ?1", [broken], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?)
+    };
+    within(|| state().is_ok_and(|(state, reason)| state == 3 && reason.is_some())).await
+}

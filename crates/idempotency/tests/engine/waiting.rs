@@ -1,7 +1,7 @@
 //! Those who wait, those who go away, and those beyond the bounds.
 
 use crate::place::{KEY, Place, Result, Seen, body, config, effects, request, within};
-use idempotency::{Answer, Config, Hindrance, Limits};
+use idempotency::{Answer, Config, Hindrance, Limits, Request};
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,13 +51,41 @@ async fn more_than_the_limit_of_waiters_do_not_wait() -> Result {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_much_in_hand_is_told_as_such() -> Result {
+async fn too_much_in_hand_is_told_as_such_and_what_is_known_all_the_same() -> Result {
     let (place, seen) = (Place::new()?, Seen::shut());
     let limits = Limits { running: 1, ..Limits::default() };
-    let engine = place.engine(&seen, Config { limits, wait: Duration::ZERO, ..config() }).await?;
+    let engine = place.engine(&seen, Config { limits, wait: Duration::from_millis(50), ..config() }).await?;
+    seen.gate.add_permits(1);
+    let first = engine.run(request([9; 16], "7")).await;
+    engine.idle().await;
     assert_eq!(engine.run(request(KEY, "7")).await, Answer::InProgress);
     assert_eq!(engine.run(request([8; 16], "7")).await, Answer::Unavailable(Hindrance::TooMuch));
+    assert_eq!(engine.lookup("a", [8; 16]).await?.map(|record| record.key), None, "nothing was claimed");
+    assert_eq!(
+        (body(&first), body(&engine.run(request([9; 16], "7")).await)),
+        (Some((&b"run 1"[..], false)), Some((&b"run 1"[..], true)))
+    );
+    assert_eq!(engine.run(request([9; 16], "8")).await, Answer::Reused { differs: vec!["size".into()] });
     seen.gate.add_permits(1);
+    engine.idle().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scope_that_has_too_much_in_hand_leaves_room_for_another() -> Result {
+    let (place, seen) = (Place::new()?, Seen::shut());
+    let limits = Limits { running_per_scope: 2, ..Limits::default() };
+    let engine = place.engine(&seen, Config { limits, wait: Duration::ZERO, ..config() }).await?;
+    for key in [[1; 16], [2; 16]] {
+        assert_eq!(engine.run(request(key, "7")).await, Answer::InProgress);
+    }
+    assert_eq!(engine.run(request([3; 16], "7")).await, Answer::Unavailable(Hindrance::TooMuchOfScope));
+    let of_another = Request { scope: "another".into(), ..request([3; 16], "7") };
+    assert_eq!(engine.run(of_another).await, Answer::InProgress);
+    seen.gate.add_permits(3);
+    engine.idle().await;
+    seen.gate.add_permits(1);
+    assert_ne!(engine.run(request([3; 16], "7")).await, Answer::Unavailable(Hindrance::TooMuchOfScope), "given back");
     engine.idle().await;
     Ok(())
 }
