@@ -78,26 +78,28 @@ impl Gateway {
         let mut step = if is_new { Step::Send } else { Step::Look { then_send: true } };
         let mut back_off = BackOff::new();
         loop {
-            let permit = self.breaker.pass().await;
-            if step == Step::Send && !is_new && self.window_is_over(request) {
-                step = Step::Look { then_send: true };
-            }
-            let reading = match self.client.identity().await {
-                Err(why) => Reading::Unknown { why, retry_after_s: None },
-                // What was sent to one gateway is never sent to another, which would know nothing of it.
-                Ok(gateway) if call.gateway.is_some_and(|of_call| of_call != gateway) => Reading::OtherGateway,
-                Ok(gateway) => match step {
-                    Step::Look { .. } => self.look(request).await,
-                    Step::Send => {
-                        if counted.take().is_none() {
-                            call = self.count(request, gateway).await?;
-                        }
-                        is_new = false;
-                        self.send(request, &call, gateway).await
+            let reading = match self.gateway_of(&call, is_new).await {
+                Err(reading) => reading,
+                Ok(gateway) => {
+                    // Before the breaker: while it can't be counted nobody else is kept waiting for it.
+                    if step == Step::Send && counted.take().is_none() {
+                        call = self.count(request, gateway).await?;
                     }
-                },
+                    let permit = self.breaker.pass(is_new).await;
+                    if step == Step::Send && !is_new && self.window_is_over(request) {
+                        step = Step::Look { then_send: true };
+                    }
+                    let reading = match step {
+                        Step::Look { .. } => self.look(request).await,
+                        Step::Send => {
+                            is_new = false;
+                            self.send(request, &call, gateway).await
+                        }
+                    };
+                    permit.tell(showed(&reading));
+                    reading
+                }
             };
-            permit.tell(showed(&reading));
             match (reading, step) {
                 (Reading::Known(moved), _) => return Ok(moved),
                 (Reading::NeedsAttention(why), _) => return Err(why),
@@ -123,6 +125,22 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// Which gateway the call goes to. The error says why it can't be made now, or never: what was sent to one gateway is never
+    /// sent to another, which would know nothing of it.
+    async fn gateway_of(&self, call: &Call, is_new: bool) -> Result<Uuid, Reading> {
+        let gateway = match self.client.known_identity() {
+            Some(known) => known,
+            None => {
+                let permit = self.breaker.pass(is_new).await;
+                let told = self.client.identity().await.map_err(|why| Reading::Unknown { why, retry_after_s: None });
+                permit.tell(told.as_ref().map_or_else(showed, |_| Showed::Works));
+                told?
+            }
+        };
+        let is_other = call.gateway.is_some_and(|of_call| of_call != gateway);
+        if is_other { Err(Reading::OtherGateway) } else { Ok(gateway) }
     }
 
     async fn send(&self, request: &Request, call: &Call, gateway: Uuid) -> Reading {

@@ -4,7 +4,10 @@
 //! Nothing is lost or refused by it. An operation waits here instead of asking in vain, and goes on under its one key.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -42,7 +45,7 @@ enum Leave {
     WaitForProbe,
 }
 
-/// The breaker's state. Pure: the time is handed in.
+/// The breaker's state. Pure: the time, and who else waits, is handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Circuit {
     Closed { failures: u32 },
@@ -51,9 +54,12 @@ enum Circuit {
 }
 
 impl Circuit {
-    fn ask(self, now: Instant) -> (Self, Leave) {
+    /// `steps_back` where others wait that were never made: what has failed already may fail for ever, and would keep
+    /// from the gateway what would show that it works.
+    fn ask(self, now: Instant, steps_back: bool) -> (Self, Leave) {
         match self {
             Self::Closed { .. } => (self, Leave::Go),
+            Self::Open { until, .. } if now >= until && steps_back => (self, Leave::WaitForProbe),
             Self::Open { until, pause } if now >= until => (Self::Probing { pause }, Leave::Probe),
             Self::Open { until, .. } => (self, Leave::Wait(until)),
             Self::Probing { .. } => (self, Leave::WaitForProbe),
@@ -85,6 +91,8 @@ impl Circuit {
 pub(crate) struct Breaker {
     circuit: Mutex<Circuit>,
     changed: Notify,
+    /// Calls that wait and were never made.
+    new_waiting: AtomicUsize,
     calls: Arc<Semaphore>,
 }
 
@@ -101,6 +109,7 @@ impl Breaker {
         Self {
             circuit: Mutex::new(Circuit::Closed { failures: 0 }),
             changed: Notify::new(),
+            new_waiting: AtomicUsize::new(0),
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
         }
     }
@@ -115,17 +124,19 @@ impl Breaker {
         !matches!(*self.lock(), Circuit::Closed { .. })
     }
 
-    /// Waits until a call may be made.
-    pub(crate) async fn pass(&self) -> Permit<'_> {
-        // Never closed, so there is always a place sooner or later.
-        let call = self.calls.clone().acquire_owned().await.ok();
+    /// Waits until a call may be made. One that `is_new` was never made before.
+    pub(crate) async fn pass(&self, is_new: bool) -> Permit<'_> {
+        let mut waits = None;
         loop {
+            // Never closed, so there is always a place sooner or later. Whoever has no leave gives it back and waits without.
+            let call = self.calls.clone().acquire_owned().await.ok();
             let mut changed = std::pin::pin!(self.changed.notified());
             // Before the look, so that no change between the look and the wait is missed.
             changed.as_mut().enable();
             let leave = {
                 let mut circuit = self.lock();
-                let (next, leave) = circuit.ask(Instant::now());
+                let steps_back = !is_new && self.new_waiting.load(Ordering::Acquire) > 0;
+                let (next, leave) = circuit.ask(Instant::now(), steps_back);
                 *circuit = next;
                 leave
             };
@@ -133,11 +144,18 @@ impl Breaker {
                 Leave::Go | Leave::Probe => {
                     return Permit { breaker: self, probe: leave == Leave::Probe, told: false, _call: call };
                 }
-                Leave::Wait(until) => tokio::select! {
-                    () = sleep_until(until) => {}
-                    () = changed => {}
-                },
-                Leave::WaitForProbe => changed.await,
+                Leave::Wait(_) | Leave::WaitForProbe if is_new && waits.is_none() => waits = Some(NewWaits::new(self)),
+                Leave::Wait(until) => {
+                    drop(call);
+                    tokio::select! {
+                        () = sleep_until(until) => {}
+                        () = changed => {}
+                    }
+                }
+                Leave::WaitForProbe => {
+                    drop(call);
+                    changed.await;
+                }
             }
         }
     }
@@ -161,6 +179,24 @@ impl Breaker {
         if was != is && !matches!((was, is), (Circuit::Closed { .. }, Circuit::Closed { .. })) {
             self.changed.notify_waiters();
         }
+    }
+}
+
+/// A call that waits and was never made, for as long as it waits.
+struct NewWaits<'a>(&'a Breaker);
+
+impl<'a> NewWaits<'a> {
+    fn new(breaker: &'a Breaker) -> Self {
+        breaker.new_waiting.fetch_add(1, Ordering::AcqRel);
+        Self(breaker)
+    }
+}
+
+impl Drop for NewWaits<'_> {
+    fn drop(&mut self) {
+        self.0.new_waiting.fetch_sub(1, Ordering::AcqRel);
+        // Where it was ended from outside, those that stepped back for it go on.
+        self.0.changed.notify_waiters();
     }
 }
 
@@ -198,7 +234,7 @@ mod tests {
         for _ in 0..10 {
             for _ in 1..FAILURES_MAX {
                 circuit = circuit.after(FAILS, false, now);
-                assert_eq!(circuit.ask(now).1, Leave::Go);
+                assert_eq!(circuit.ask(now, false).1, Leave::Go);
             }
             circuit = circuit.after(Showed::Works, false, now);
         }
@@ -213,16 +249,16 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..8 {
             let Circuit::Open { until, .. } = circuit else { panic!("{circuit:?}") };
-            assert_eq!(circuit.ask(until - Duration::from_nanos(1)).1, Leave::Wait(until));
+            assert_eq!(circuit.ask(until - Duration::from_nanos(1), false).1, Leave::Wait(until));
             pauses.push((until - now).as_millis());
             now = until;
-            let (probing, leave) = circuit.ask(now);
-            assert_eq!((leave, probing.ask(now).1), (Leave::Probe, Leave::WaitForProbe));
+            let (probing, leave) = circuit.ask(now, false);
+            assert_eq!((leave, probing.ask(now, false).1), (Leave::Probe, Leave::WaitForProbe));
             assert_eq!(probing.after(FAILS, false, now), probing, "one that went before says nothing new");
             circuit = probing.after(FAILS, true, now);
         }
         assert_eq!(pauses, [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000, 5_000]);
-        let (probing, _) = circuit.ask(now + PAUSE_MAX);
+        let (probing, _) = circuit.ask(now + PAUSE_MAX, false);
         assert_eq!(probing.after(Showed::Works, true, now), Circuit::Closed { failures: 0 });
         assert_eq!(circuit.after(Showed::Works, false, now), Circuit::Closed { failures: 0 }, "a late good answer");
     }
@@ -241,16 +277,16 @@ mod tests {
     async fn all_wait_for_the_one_that_tries_and_go_when_it_comes_back_with_a_good_answer() {
         let breaker = Arc::new(Breaker::new());
         for _ in 0..FAILURES_MAX {
-            breaker.pass().await.tell(FAILS);
+            breaker.pass(false).await.tell(FAILS);
         }
         assert!(breaker.is_open());
         let opened = Instant::now();
-        let probe = breaker.pass().await;
+        let probe = breaker.pass(false).await;
         assert_eq!(opened.elapsed(), PAUSE_MIN);
         let waiting: Vec<_> = (0..20)
             .map(|_| {
                 let breaker = breaker.clone();
-                tokio::spawn(async move { breaker.pass().await.tell(Showed::Works) })
+                tokio::spawn(async move { breaker.pass(false).await.tell(Showed::Works) })
             })
             .collect();
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -263,15 +299,43 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_was_never_tried_goes_before_what_has_failed_already() {
+        let breaker = Arc::new(Breaker::new());
+        let fail_for_ever = |breaker: Arc<Breaker>| async move {
+            loop {
+                breaker.pass(false).await.tell(FAILS);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let sick: Vec<_> = (0..50).map(|_| tokio::spawn(fail_for_ever(breaker.clone()))).collect();
+        while !breaker.is_open() {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..20 {
+            let start = Instant::now();
+            breaker.pass(true).await.tell(Showed::Works);
+            assert!(start.elapsed() <= PAUSE_MAX, "{:?}", start.elapsed());
+        }
+        // One that is ended while it waits holds nobody up.
+        while !breaker.is_open() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(tokio::time::timeout(Duration::from_millis(1), breaker.pass(true)).await.is_err());
+        assert_eq!(breaker.new_waiting.load(Ordering::Acquire), 0);
+        sick.iter().for_each(tokio::task::JoinHandle::abort);
+        assert!(tokio::time::timeout(PAUSE_MAX * 2, breaker.pass(false)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_try_that_is_ended_from_outside_leaves_the_way_to_the_next() {
         let breaker = Breaker::new();
         for _ in 0..FAILURES_MAX {
-            breaker.pass().await.tell(FAILS);
+            breaker.pass(false).await.tell(FAILS);
         }
-        drop(breaker.pass().await);
+        drop(breaker.pass(false).await);
         assert!(breaker.is_open());
-        breaker.pass().await.tell(Showed::Works);
-        assert!(tokio::time::timeout(Duration::ZERO, breaker.pass()).await.is_ok());
+        breaker.pass(false).await.tell(Showed::Works);
+        assert!(tokio::time::timeout(Duration::ZERO, breaker.pass(false)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -279,11 +343,19 @@ mod tests {
         let breaker = Breaker::new();
         let mut permits = Vec::new();
         for _ in 0..CALLS_MAX {
-            permits.push(breaker.pass().await);
+            permits.push(breaker.pass(false).await);
         }
-        let within_a_second = async || tokio::time::timeout(Duration::from_secs(1), breaker.pass()).await;
+        let within_a_second = async || tokio::time::timeout(Duration::from_secs(1), breaker.pass(false)).await;
         assert!(within_a_second().await.is_err());
         permits.pop();
         assert!(within_a_second().await.is_ok());
+        // Those that wait for the gateway take no places from those that may go.
+        for permit in permits {
+            permit.tell(FAILS);
+        }
+        let waiting: Vec<_> = (0..CALLS_MAX).map(|_| Box::pin(breaker.pass(false))).collect();
+        let waiting = futures::future::join_all(waiting);
+        assert!(tokio::time::timeout(Duration::from_millis(1), waiting).await.is_err());
+        assert_eq!(breaker.calls.available_permits(), CALLS_MAX);
     }
 }

@@ -77,10 +77,18 @@ pub(crate) fn of_request(raw: &Raw, expected: &Expected) -> Reading {
 
 /// Reads the answer to a question by reference.
 pub(crate) fn of_question(raw: &Raw, expected: &Expected) -> Reading {
+    let unknown = |why| Reading::Unknown { why, retry_after_s: raw.retry_after_s };
     match raw.status {
         200 => moved(raw, expected),
-        404 if problem(raw) == Some(ProblemType::PaymentUnknown) => Reading::NotThere,
-        _ => Reading::Unknown { why: "the gateway could not be asked by reference", retry_after_s: raw.retry_after_s },
+        400..=499 => match problem(raw) {
+            None => unknown("a refusal that is not the gateway's"),
+            Some(ProblemType::InProgress) => Reading::InProgress { retry_after_s: raw.retry_after_s },
+            Some(ProblemType::RateLimited) => unknown("the gateway has too much to do"),
+            Some(ProblemType::PaymentUnknown) => Reading::NotThere,
+            Some(ProblemType::Forbidden) => Reading::OtherGateway,
+            Some(_) => Reading::NeedsAttention("the gateway refused to be asked by reference"),
+        },
+        _ => unknown("the gateway could not be asked by reference"),
     }
 }
 
@@ -187,6 +195,18 @@ mod tests {
         let gone = json!({"type": "/problems/payment-unknown", "title": "t", "status": 404, "detail": "d", "retryable": false});
         assert_eq!(ask(404, "application/problem+json", gone), Reading::NotThere);
         assert!(matches!(ask(404, "text/html", json!("x")), Reading::Unknown { .. }));
+        let refused = |name: &str, status: u16| {
+            let problem = json!({"type": format!("/problems/{name}"), "title": "t", "status": status, "detail": "d", "retryable": false});
+            ask(status, "application/problem+json", problem)
+        };
+        for (name, status) in
+            [("request-invalid", 400), ("unauthorized", 401), ("not-found", 404), ("key-expired", 410)]
+        {
+            assert!(matches!(refused(name, status), Reading::NeedsAttention(_)), "{name}");
+        }
+        assert_eq!(refused("forbidden", 403), Reading::OtherGateway);
+        assert_eq!(refused("in-progress", 409), Reading::InProgress { retry_after_s: Some(2) });
+        assert!(matches!(refused("rate-limited", 429), Reading::Unknown { .. }));
         assert!(matches!(ask(503, "application/problem+json", json!({})), Reading::Unknown { .. }));
     }
 }

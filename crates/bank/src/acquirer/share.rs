@@ -1,14 +1,15 @@
-//! Each merchant's share of what the bank has in hand, so that one that sends without measure takes nothing from the others.
+//! Each merchant's share of the requests that are answered at once, so that one that sends without measure leaves room for the
+//! others. The operations behind them, which run on when their requests are answered, are bounded by the engine.
 
 use crate::http::answer::Refusal;
 use protocol::ProblemType;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Keyed requests of one merchant that are in hand at once. A till has one, or four when it drains.
+/// Keyed requests of one merchant that are answered at once. A till has one, or four when it drains.
 pub(crate) const REQUESTS_MAX: usize = 2_048;
 
-/// The merchants of this bank, and how much each may have in hand.
+/// The merchants of this bank, and how many requests of each may be answered at once.
 pub(crate) struct Shares {
     merchants: BTreeMap<String, Arc<Semaphore>>,
 }
@@ -32,7 +33,7 @@ impl Shares {
         let place = self.merchants.get(merchant).and_then(|share| share.clone().try_acquire_owned().ok());
         place.ok_or_else(|| {
             let detail = format!(
-                "this merchant has {REQUESTS_MAX} requests in hand already; send the same request again later, and fewer at once"
+                "{REQUESTS_MAX} requests of this merchant are being answered already; send the same request again later, and fewer at once"
             );
             Refusal::new(ProblemType::RateLimited, detail)
         })

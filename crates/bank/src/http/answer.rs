@@ -66,11 +66,18 @@ impl Refusal {
 
 impl From<Hindrance> for Refusal {
     fn from(why: Hindrance) -> Self {
+        let problem = match why {
+            Hindrance::TooMuchOfScope => ProblemType::RateLimited,
+            Hindrance::Store | Hindrance::TooMuch | Hindrance::Ending | Hindrance::Newer => ProblemType::Unavailable,
+        };
         Self::new(
-            ProblemType::Unavailable,
+            problem,
             match why {
                 Hindrance::Store => "the bank's store can't be used right now; send the same request again later",
                 Hindrance::TooMuch => "the bank has too much in hand right now; send the same request again later",
+                Hindrance::TooMuchOfScope => {
+                    "this merchant has too many unfinished operations right now; send the same request again later"
+                }
                 Hindrance::Ending => "the service is going down; send the same request again later",
                 Hindrance::Newer => "a newer version of the bank wrote what is stored of the key; this one can't tell",
             },
@@ -343,6 +350,7 @@ mod tests {
             assert!(!detail(other).contains("the bank's store can't be used"), "{other:?}");
             assert_eq!(Refusal::from(other).problem.status, 503);
         }
+        assert_eq!(Refusal::from(Hindrance::TooMuchOfScope).problem.status, 429);
     }
 
     #[test]
