@@ -116,7 +116,7 @@ fn fill(path: &Path, first: &Payment, added: u64, keys: Keys) -> Result<Vec<(Key
         }
         db.execute_batch("COMMIT")?;
     }
-    db.execute_batch("PRAGMA synchronous = FULL; PRAGMA optimize")?;
+    db.execute_batch("PRAGMA synchronous = FULL")?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(db);
     File::open(path)?.sync_all()?;
