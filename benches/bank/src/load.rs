@@ -3,10 +3,12 @@
 //! It is one thread, so that it takes at most one core and always the same share of it per request. What it sees goes to its standard
 //! output, a line of JSON for each event.
 
-use crate::wire::{AMOUNT, Ask, Connection, Keys};
+use crate::{
+    latency::Latencies,
+    wire::{AMOUNT, Ask, Connection, Keys},
+};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::{
     cell::{Cell, RefCell},
@@ -19,11 +21,7 @@ use tokio::task::{JoinSet, LocalSet};
 /// How long anything may take before the run counts as stuck: longer than any time limit of a contender.
 const STUCK: Duration = Duration::from_secs(60);
 /// Payments between two events of progress.
-const PROGRESS_EVERY: u64 = 10_000;
-/// What latencies are counted up to, in microseconds.
-const LATENCY_US_MAX: u64 = 60_000_000;
-/// Digits that are kept of a latency.
-const LATENCY_DIGITS: u8 = 3;
+pub(crate) const PROGRESS_EVERY: u64 = 10_000;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -65,13 +63,11 @@ pub(crate) enum Event {
 }
 
 /// What was counted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
-    pub(crate) requests: u64,
     pub(crate) seconds: f64,
-    pub(crate) p50_us: u64,
-    pub(crate) p99_us: u64,
-    pub(crate) max_us: u64,
+    /// One for each request.
+    pub(crate) latencies: Latencies,
 }
 
 /// What all connections share.
@@ -85,7 +81,7 @@ struct Shared {
     tells_progress: bool,
     done: Cell<u64>,
     phase: Cell<Phase>,
-    latencies: RefCell<Histogram<u64>>,
+    latencies: RefCell<Latencies>,
     /// What is sent again, with its answer.
     paid: RefCell<Vec<(Ask, Box<[u8]>)>>,
 }
@@ -112,7 +108,7 @@ async fn load(options: &Options) -> Result<()> {
         tells_progress: options.count.is_some(),
         done: Cell::new(0),
         phase: Cell::new(if options.count.is_some() { Phase::Counted } else { Phase::WarmUp }),
-        latencies: RefCell::new(Histogram::new_with_bounds(1, LATENCY_US_MAX, LATENCY_DIGITS)?),
+        latencies: RefCell::new(Latencies::new()?),
         paid: RefCell::new(Vec::new()),
     });
     let mut connections = Vec::with_capacity(options.connections);
@@ -150,14 +146,8 @@ async fn load(options: &Options) -> Result<()> {
         seconds.set(begin.elapsed().as_secs_f64());
         say(&Event::Closed)?;
     }
-    let latencies = shared.latencies.borrow();
-    say(&Event::Done(Measured {
-        requests: latencies.len(),
-        seconds: seconds.get(),
-        p50_us: latencies.value_at_quantile(0.50),
-        p99_us: latencies.value_at_quantile(0.99),
-        max_us: latencies.max(),
-    }))
+    let latencies = shared.latencies.borrow().clone();
+    say(&Event::Done(Measured { seconds: seconds.get(), latencies }))
 }
 
 /// Runs a piece of work on each connection, to its end; the first error ends all.
@@ -240,8 +230,7 @@ impl Shared {
 
     fn record(&self, start: Instant) -> Result<()> {
         if self.phase.get() == Phase::Counted {
-            let us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.latencies.borrow_mut().record(us.clamp(1, LATENCY_US_MAX))?;
+            self.latencies.borrow_mut().record(start.elapsed())?;
             let done = self.done.get() + 1;
             self.done.set(done);
             if self.tells_progress && done.is_multiple_of(PROGRESS_EVERY) {

@@ -5,6 +5,7 @@
 //! answer that is not the expected one, ends the run.
 
 mod contender;
+mod latency;
 mod load;
 mod run;
 mod stub;

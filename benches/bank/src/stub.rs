@@ -61,7 +61,7 @@ pub(crate) fn serve(_: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serving = async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        crate::contender::say_ready(&listener)?;
+        crate::contender::say_ready(&listener, &[])?;
         let gateway = Gateway {
             id: Uuid::new_v4(),
             charges: HashMap::new(),

@@ -37,6 +37,7 @@ fn each_way_of_breaking_the_promise_is_noticed() -> Result<(), Box<dyn Error>> {
         ("any-body", "another body under a known key is answered 201"),
         ("other-bytes", "a known key is answered with other bytes"),
         ("no-recovery", "a key stays without a result (409)"),
+        ("unbalanced", "a finished key stands in the books as"),
     ] {
         let (passed, said) = check("sqlite", Some(fault))?;
         assert!(!passed && said.contains(how), "{fault}: {said}");

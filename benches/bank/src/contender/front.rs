@@ -2,7 +2,7 @@
 
 use crate::{
     contender::{
-        Books, Fault, Options,
+        Books, Fault, Options, Setting,
         gateway::Gateway,
         payment::{Claim, Claimed, Settled, Stored},
     },
@@ -39,7 +39,7 @@ struct Front<B> {
 }
 
 /// Finishes what was left behind, and serves until the parent is gone.
-pub(crate) async fn serve<B: Books>(books: B, options: &Options) -> Result<()> {
+pub(crate) async fn serve<B: Books>(books: B, settings: &[Setting], options: &Options) -> Result<()> {
     let gateway = Gateway::new(&options.gateway_url, options.broken == Some(Fault::NewGatewayKey))?;
     let merchants = [(Sha256::digest(SECRET).into(), MERCHANT)].into();
     let front = Arc::new(Front { books, gateway, merchants, broken: options.broken });
@@ -51,7 +51,7 @@ pub(crate) async fn serve<B: Books>(books: B, options: &Options) -> Result<()> {
         .layer(DefaultBodyLimit::max(protocol::BODY_BYTES_MAX))
         .with_state(front);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    crate::contender::say_ready(&listener)?;
+    crate::contender::say_ready(&listener, settings)?;
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             eprintln!("a connection goes on with delays: {error}");
@@ -144,6 +144,9 @@ impl<B: Books> Front<B> {
         let told = settled.stored.clone();
         if self.broken == Some(Fault::OtherBytes) {
             settled.stored.body.push(b' ');
+        }
+        if self.broken == Some(Fault::Unbalanced) {
+            settled.postings[1].amount -= 1;
         }
         self.settle(operation, &settled).await?;
         Ok(told)

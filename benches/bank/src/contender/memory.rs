@@ -2,7 +2,7 @@
 
 use crate::contender::{
     Books,
-    payment::{Claim, Claimed, GATEWAY_ACCOUNT, Settled, Stored, Unfinished, merchant_account},
+    payment::{Claim, Claimed, Posting, Settled, Stored, Unfinished},
 };
 use anyhow::{Context, Result};
 use protocol::{Key, Payment};
@@ -22,19 +22,12 @@ struct All {
     /// By number, from 0.
     operations: Vec<Operation>,
     payments: Vec<Payment>,
-    postings: Vec<Posting>,
+    postings: Vec<(i64, Posting)>,
 }
 
 struct Operation {
     hash: [u8; 32],
     stored: Option<Stored>,
-}
-
-/// Kept as the others keep it, and read by nobody here.
-struct Posting {
-    _operation: i64,
-    _account: String,
-    _amount: i64,
 }
 
 impl Memory {
@@ -62,15 +55,12 @@ impl Books for Memory {
     }
 
     async fn settle(&self, operation: i64, settled: &Settled) -> Result<()> {
-        let (account, amount) = (merchant_account(settled.merchant), settled.payment.amount.get());
-        let (stored, payment) = (settled.stored.clone(), settled.payment.clone());
+        let (stored, payment, postings) = (settled.stored.clone(), settled.payment.clone(), settled.postings.clone());
         let mut all = self.lock();
         let row = all.operations.get_mut(usize::try_from(operation)?).context("no such operation")?;
         row.stored = Some(stored);
         all.payments.push(payment);
-        for (_account, _amount) in [(GATEWAY_ACCOUNT.to_owned(), amount), (account, -amount)] {
-            all.postings.push(Posting { _operation: operation, _account, _amount });
-        }
+        all.postings.extend(postings.map(|posting| (operation, posting)));
         Ok(())
     }
 

@@ -8,9 +8,10 @@ mod payment;
 mod postgres;
 mod sqlite;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use payment::{Claim, Claimed, Settled, Unfinished};
+use serde::{Deserialize, Serialize};
 use std::{
     future::Future,
     io::{Read, Write},
@@ -40,6 +41,8 @@ pub(crate) enum Fault {
     OtherBytes,
     /// What was left behind is not finished at the start
     NoRecovery,
+    /// The two postings of a payment don't add up to nothing
+    Unbalanced,
 }
 
 #[derive(Args)]
@@ -79,23 +82,55 @@ pub(crate) fn serve(options: Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         match options.way {
-            Way::Memory => front::serve(memory::Memory::default(), &options).await,
+            Way::Memory => front::serve(memory::Memory::default(), &[], &options).await,
             Way::Sqlite => {
-                let books = sqlite::Sqlite::open(options.db.clone().context("no --db")?).await?;
-                front::serve(books, &options).await
+                let (books, settings) = sqlite::Sqlite::open(options.db.clone().context("no --db")?).await?;
+                front::serve(books, &settings, &options).await
             }
             Way::Postgres => {
-                let books = postgres::Postgres::open(options.database.as_deref().context("no --database")?).await?;
-                front::serve(books, &options).await
+                let database = options.database.as_deref().context("no --database")?;
+                let (books, settings) = postgres::Postgres::open(database).await?;
+                front::serve(books, &settings, &options).await
             }
         }
     })
 }
 
-/// Tells whoever waits for it where it listens.
-pub(crate) fn say_ready(listener: &TcpListener) -> Result<()> {
+/// A setting as the database gave it back when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl Setting {
+    /// Fails where the value is not the one that was asked for: what was set and not taken promises nothing.
+    fn read(name: &str, value: String, wanted: Option<&str>) -> Result<Self> {
+        ensure!(
+            wanted.is_none_or(|wanted| wanted == value),
+            "{name} is {value}, and has to be {}",
+            wanted.unwrap_or("-")
+        );
+        Ok(Self { name: name.to_owned(), value })
+    }
+}
+
+/// What a process of the bench says once it listens.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    ready: bool,
+    pub(crate) url: String,
+    /// What its database said of itself.
+    #[serde(default)]
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// Tells whoever waits for it where it listens, and how its database is set.
+pub(crate) fn say_ready(listener: &TcpListener, settings: &[Setting]) -> Result<()> {
+    let ready = Ready { ready: true, url: format!("http://{}", listener.local_addr()?), settings: settings.to_vec() };
     let mut out = std::io::stdout().lock();
-    writeln!(out, r#"{{"ready":true,"url":"http://{}"}}"#, listener.local_addr()?)?;
+    serde_json::to_writer(&mut out, &ready)?;
+    out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
 }
@@ -112,4 +147,17 @@ pub(crate) async fn parent_gone() {
     });
     // The sender lives until it has told.
     let _ = told.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_was_not_taken_is_noticed() {
+        let read = |value: &str, wanted| Setting::read("synchronous", value.to_owned(), wanted);
+        assert_eq!(read("2", Some("2")).unwrap().value, "2");
+        assert_eq!(read("anything", None).unwrap().value, "anything");
+        assert_eq!(read("1", Some("2")).unwrap_err().to_string(), "synchronous is 1, and has to be 2");
+    }
 }

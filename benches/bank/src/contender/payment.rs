@@ -6,11 +6,18 @@ use protocol::{Card, Key, Outcome, Payment, PaymentRequest};
 use sha2::{Digest, Sha256};
 
 /// The account of what the gateway owes the bank.
-pub(crate) const GATEWAY_ACCOUNT: &str = "gateway";
+const GATEWAY_ACCOUNT: &str = "gateway";
 
 /// The account of what the bank owes a merchant.
-pub(crate) fn merchant_account(merchant: &str) -> String {
+fn merchant_account(merchant: &str) -> String {
     format!("merchant/{merchant}")
+}
+
+/// One side of an entry of the ledger.
+#[derive(Debug, Clone)]
+pub(crate) struct Posting {
+    pub(crate) account: String,
+    pub(crate) amount: i64,
 }
 
 /// A key on its way into the books.
@@ -50,6 +57,8 @@ pub(crate) struct Stored {
 pub(crate) struct Settled {
     pub(crate) merchant: &'static str,
     pub(crate) payment: Payment,
+    /// Their amounts add up to nothing.
+    pub(crate) postings: [Posting; 2],
     pub(crate) stored: Stored,
     pub(crate) completed_at: Timestamp,
 }
@@ -132,7 +141,12 @@ impl Claim {
             created_at: self.created_at,
         };
         let stored = Stored { status: 201, payment_id: payment.id.clone(), body: serde_json::to_vec(&payment)? };
-        Ok(Settled { merchant: self.merchant, payment, stored, completed_at: Timestamp::now() })
+        let amount = payment.amount.get();
+        let postings = [
+            Posting { account: GATEWAY_ACCOUNT.to_owned(), amount },
+            Posting { account: merchant_account(self.merchant), amount: -amount },
+        ];
+        Ok(Settled { merchant: self.merchant, payment, postings, stored, completed_at: Timestamp::now() })
     }
 }
 

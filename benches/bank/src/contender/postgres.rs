@@ -2,8 +2,8 @@
 //! prepared statements. The result is one statement, so that it is one round trip and one commit.
 
 use crate::contender::{
-    Books,
-    payment::{Claim, Claimed, GATEWAY_ACCOUNT, Settled, Stored, Unfinished, merchant_account},
+    Books, Setting,
+    payment::{Claim, Claimed, Settled, Stored, Unfinished},
 };
 use anyhow::{Context, Result, ensure};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
@@ -28,7 +28,20 @@ const SETTLE: &str = "WITH settled AS (
         SELECT id, $4, $6, $7, $8, $9, $10, $11, $12 FROM settled
     )
     INSERT INTO postings (operation, account, currency, amount)
-    SELECT id, account, $8, amount FROM settled, (VALUES ($13::text, $7::bigint), ($14, -$7)) AS entry (account, amount)";
+    SELECT id, account, $8, amount FROM settled, (VALUES ($13::text, $14::bigint), ($15, $16)) AS entry (account, amount)";
+
+/// What makes a commit durable, and has to be on.
+const DURABLE: [&str; 3] = ["fsync", "synchronous_commit", "full_page_writes"];
+/// What else is told of it.
+const TOLD: [&str; 7] = [
+    "server_version",
+    "wal_sync_method",
+    "shared_buffers",
+    "max_wal_size",
+    "wal_compression",
+    "commit_delay",
+    "commit_siblings",
+];
 
 pub(crate) struct Postgres {
     pool: Pool,
@@ -36,21 +49,22 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// Connects, and makes the tables where they aren't there.
-    pub(crate) async fn open(settings: &str) -> Result<Self> {
+    pub(crate) async fn open(database: &str) -> Result<(Self, Vec<Setting>)> {
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(settings.parse()?, NoTls, ManagerConfig { recycling_method });
+        let manager = Manager::from_config(database.parse()?, NoTls, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager).max_size(POOL_MAX).build()?;
         let client = pool.get().await?;
-        for setting in ["fsync", "synchronous_commit", "full_page_writes"] {
-            let value: String = client.query_one(&format!("SHOW {setting}"), &[]).await?.get(0);
-            ensure!(value == "on", "{setting} is {value}");
+        let mut settings = Vec::new();
+        for name in DURABLE.into_iter().chain(TOLD) {
+            let value: String = client.query_one(&format!("SHOW {name}"), &[]).await?.try_get(0)?;
+            settings.push(Setting::read(name, value, DURABLE.contains(&name).then_some("on"))?);
         }
         let made: bool = client.query_one("SELECT to_regclass('operations') IS NOT NULL", &[]).await?.get(0);
         if !made {
             client.batch_execute(&format!("BEGIN; {} COMMIT", include_str!("postgres.sql"))).await?;
         }
         drop(client);
-        Ok(Self { pool })
+        Ok((Self { pool }, settings))
     }
 }
 
@@ -76,7 +90,7 @@ impl Books for Postgres {
     }
 
     async fn settle(&self, operation: i64, settled: &Settled) -> Result<()> {
-        let Settled { merchant, payment, stored, completed_at } = settled;
+        let Settled { merchant, payment, postings: [ours, theirs], stored, completed_at } = settled;
         let (brand, last4) = payment.card.as_ref().map(|card| (&card.brand, &card.last4)).unzip();
         let client = self.pool.get().await?;
         let statement = client.prepare_cached(SETTLE).await?;
@@ -96,8 +110,10 @@ impl Books for Postgres {
                     &last4,
                     &payment.reference,
                     &payment.approval_code,
-                    &GATEWAY_ACCOUNT,
-                    &merchant_account(merchant),
+                    &ours.account,
+                    &ours.amount,
+                    &theirs.account,
+                    &theirs.amount,
                 ],
             )
             .await?;

@@ -1,17 +1,21 @@
 //! SQLite the usual way: one connection behind a mutex, WAL, `synchronous=FULL`, and a transaction for each of claim and result.
+//!
+//! The mutex is waited for without a thread, first come, first served: a crowd of parked threads would make the latencies those of
+//! their waking, and not SQLite's.
 
 use crate::contender::{
-    Books,
-    payment::{Claim, Claimed, GATEWAY_ACCOUNT, Settled, Stored, Unfinished, merchant_account},
+    Books, Setting,
+    payment::{Claim, Claimed, Posting, Settled, Stored, Unfinished},
 };
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 use protocol::Key;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, named_params, params};
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, named_params, params, types::Value};
+use std::{path::PathBuf, sync::Arc};
+use tokio::sync::Mutex;
+
+/// What makes a commit durable, as SQLite gives it back: `synchronous` is FULL.
+const DURABLE: [(&str, &str); 2] = [("journal_mode", "wal"), ("synchronous", "2")];
 
 pub(crate) struct Sqlite {
     connection: Arc<Mutex<Connection>>,
@@ -19,19 +23,27 @@ pub(crate) struct Sqlite {
 
 impl Sqlite {
     /// Opens the file, and makes it where it isn't there.
-    pub(crate) async fn open(path: PathBuf) -> Result<Self> {
+    pub(crate) async fn open(path: PathBuf) -> Result<(Self, Vec<Setting>)> {
         let opening = tokio::task::spawn_blocking(move || {
             let connection = Connection::open(path)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
             connection.pragma_update(None, "synchronous", "full")?;
             connection.pragma_update(None, "foreign_keys", true)?;
+            let mut settings = Vec::new();
+            for (name, wanted) in DURABLE {
+                let value: Value = connection.pragma_query_value(None, name, |row| row.get(0))?;
+                settings.push(Setting::read(name, text(value)?, Some(wanted))?);
+            }
+            let version = rusqlite::version().to_owned();
+            settings.push(Setting::read("version", version, None)?);
             let made: bool = connection.query_row("SELECT count(*) > 0 FROM sqlite_schema", [], |row| row.get(0))?;
             if !made {
                 connection.execute_batch(&format!("BEGIN; {} COMMIT", include_str!("sqlite.sql")))?;
             }
-            anyhow::Ok(connection)
+            anyhow::Ok((connection, settings))
         });
-        Ok(Self { connection: Arc::new(Mutex::new(opening.await??)) })
+        let (connection, settings) = opening.await??;
+        Ok((Self { connection: Arc::new(Mutex::new(connection)) }, settings))
     }
 
     /// Runs a piece of work in a transaction of its own, on a thread where it may block.
@@ -39,9 +51,9 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let connection = self.connection.clone();
+        // Before there is a thread for it: so there is never more than the one that works.
+        let mut connection = self.connection.clone().lock_owned().await;
         let writing = tokio::task::spawn_blocking(move || {
-            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
             let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = work(&tx)?;
             tx.commit()?;
@@ -73,6 +85,7 @@ impl Books for Sqlite {
 
     async fn settle(&self, operation: i64, settled: &Settled) -> Result<()> {
         let (merchant, payment, stored) = (settled.merchant, settled.payment.clone(), settled.stored.clone());
+        let postings = settled.postings.clone();
         let completed_ms = settled.completed_at.as_millisecond();
         self.write(move |tx| {
             let updated = tx
@@ -95,9 +108,9 @@ impl Books for Sqlite {
             let mut posting = tx.prepare_cached(
                 "INSERT INTO postings (operation, account, currency, amount) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            let (amount, currency) = (payment.amount.get(), payment.currency.code());
-            posting.execute(params![operation, GATEWAY_ACCOUNT, currency, amount])?;
-            posting.execute(params![operation, merchant_account(merchant), currency, -amount])?;
+            for Posting { account, amount } in &postings {
+                posting.execute(params![operation, account, payment.currency.code(), amount])?;
+            }
             Ok(())
         })
         .await
@@ -118,6 +131,14 @@ impl Books for Sqlite {
             .collect()
         })
         .await
+    }
+}
+
+fn text(value: Value) -> Result<String> {
+    match value {
+        Value::Text(text) => Ok(text),
+        Value::Integer(number) => Ok(number.to_string()),
+        other => bail!("a setting that is {other:?}"),
     }
 }
 

@@ -21,14 +21,27 @@ pub(crate) fn replaced(document: &str, name: &str, text: &str) -> Result<String>
     Ok(format!("{above}{text}{below}"))
 }
 
-/// Does that in a file, which is made where it isn't there.
-pub(crate) fn write(path: &Path, name: &str, text: &str) -> Result<()> {
-    let document = match fs::read_to_string(path) {
-        Ok(document) => document,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("{} can't be read", path.display())),
-    };
-    let document = replaced(&document, name, text).with_context(|| path.display().to_string())?;
+/// What stands between the marks of that name; none where they don't stand there.
+pub(crate) fn part<'a>(document: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = document.split_once(&format!("<!-- begin {name} -->\n"))?;
+    Some(rest.split_once(&format!("<!-- end {name} -->"))?.0)
+}
+
+/// The document as it is; empty where it isn't there.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(document) => Ok(document),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error).with_context(|| format!("{} can't be read", path.display())),
+    }
+}
+
+/// Puts several parts, by name and text, into a file, which is made where it isn't there: all of them or none.
+pub(crate) fn write(path: &Path, parts: &[(&str, String)]) -> Result<()> {
+    let mut document = read(path)?;
+    for (name, text) in parts {
+        document = replaced(&document, name, text).with_context(|| path.display().to_string())?;
+    }
     fs::write(path, document).with_context(|| format!("{} can't be written", path.display()))
 }
 
@@ -43,6 +56,7 @@ mod tests {
         let second = replaced(&format!("{first}\nBelow.\n"), "bench", "new\nlines\n").unwrap();
         let wanted = "# Figures\n\nAbove.\n\n<!-- begin bench -->\n\nnew\nlines\n\n<!-- end bench -->\n\nBelow.\n";
         assert_eq!(second, wanted);
+        assert_eq!((part(&second, "bench"), part(&second, "soak")), (Some("\nnew\nlines\n\n"), None));
         let other = replaced(&second, "soak", "flat").unwrap();
         assert!(other.starts_with(&second) && other.contains("<!-- begin soak -->\n\nflat\n"), "{other}");
         assert_eq!(replaced("", "bench", "x").unwrap(), "<!-- begin bench -->\n\nx\n\n<!-- end bench -->\n");

@@ -2,10 +2,14 @@
 
 use crate::{
     contender::Fault,
-    run::stage::{Contender, Place, Running, Stage},
+    run::{
+        rows::Rows,
+        stage::{Contender, Place, Running, Stage},
+    },
     wire::{AMOUNT, Answer, Ask, Connection, Keys},
 };
 use anyhow::{Context, Result};
+use protocol::Key;
 use std::{
     fmt,
     time::{Duration, Instant},
@@ -39,14 +43,14 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-fn promised(kept: bool, broken: impl FnOnce() -> String) -> Result<()> {
+pub(crate) fn promised(kept: bool, broken: impl FnOnce() -> String) -> Result<()> {
     if kept { Ok(()) } else { Err(Broken(broken()).into()) }
 }
 
 /// What was checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Checked {
-    /// Keys, each of which was charged once.
+    /// Keys, each of which was charged once and stands in the books once.
     pub(crate) keys: u64,
     /// Answers to a known key, each with the bytes of the first.
     pub(crate) repeats: u64,
@@ -73,6 +77,7 @@ pub(crate) async fn check(stage: &mut Stage, contender: Contender, broken: Optio
     other_body(&running, &paid).await?;
     at_once(&running, &mut next, &mut checked).await?;
     charged_once(stage, next).await?;
+    booked_once(stage, contender, &place, next).await?;
     let running = killed(stage, running, &place, broken, &mut next, &mut checked).await?;
     stage.clear(running, place).await?;
     checked.keys = next;
@@ -183,12 +188,16 @@ async fn killed(
             paid.extend(ended??);
         }
         *keys += paid.len() as u64;
-        let told = paid.iter().filter(|(_, told)| told.is_some()).count();
-        checked.told += told as u64;
-        checked.untold += (paid.len() - told) as u64;
+        let told: Vec<Key> = paid.iter().filter(|(_, told)| told.is_some()).map(|(ask, _)| ask.key).collect();
+        checked.told += told.len() as u64;
+        checked.untold += (paid.len() - told.len()) as u64;
+        if let Some(rows) = Rows::read(stage, contender, place).await? {
+            rows.hold(&told)?;
+        }
         running = stage.start(contender, place, broken).await?;
         ask_again(&running, paid).await?;
         charged_once(stage, *keys).await?;
+        booked_once(stage, contender, place, *keys).await?;
     }
     Ok(running)
 }
@@ -237,4 +246,9 @@ async fn charged_once(stage: &Stage, keys: u64) -> Result<()> {
         format!("{keys} keys are charged under {} keys of the gateway", ledger.distinct_keys)
     })?;
     promised(ledger.reused == 0, || format!("{} gateway keys stand for other requests", ledger.reused))
+}
+
+/// Each till's key has one payment and two postings in the books, and nothing else is there.
+async fn booked_once(stage: &mut Stage, contender: Contender, place: &Place, keys: u64) -> Result<()> {
+    Rows::read(stage, contender, place).await?.map_or(Ok(()), |rows| rows.add_up(keys))
 }

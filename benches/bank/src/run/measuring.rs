@@ -1,6 +1,7 @@
 //! One measurement: a load on one contender, and what it took.
 
 use crate::{
+    latency::Latencies,
     load::{Event, Measured},
     run::{
         machine,
@@ -24,11 +25,10 @@ pub(crate) struct Load {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) requests_per_s: f64,
-    pub(crate) p50_ms: f64,
-    pub(crate) p99_ms: f64,
+    pub(crate) latencies: Latencies,
     /// Processor time of the contender per request, in microseconds.
     pub(crate) cpu_us: f64,
     /// Flushes of the disk's cache per request.
@@ -42,7 +42,7 @@ pub(crate) const OTHERS_MAX: f64 = 0.10;
 /// How often at the most.
 const TRIES_MAX: u32 = 3;
 /// The time that all such repeats together may take: a machine that is never quiet is measured as it is.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
 
 /// The load's process, with the lines that it tells.
 pub(crate) struct Driver {
@@ -99,13 +99,13 @@ impl Load {
         ensure!(matches!(driver.event().await?, Event::Closed), "the load told its events in another order");
         let after = Counters::read(stage, running, load)?;
         let measured = driver.done().await?;
-        ensure!(measured.requests > 0, "nothing was answered");
-        self.check_charges(stage, measured.requests).await?;
-        let requests = measured.requests as f64;
+        let count = measured.latencies.count();
+        ensure!(count > 0, "nothing was answered");
+        self.check_charges(stage, count).await?;
+        let requests = count as f64;
         Ok(Sample {
             requests_per_s: requests / measured.seconds,
-            p50_ms: measured.p50_us as f64 / 1e3,
-            p99_ms: measured.p99_us as f64 / 1e3,
+            latencies: measured.latencies,
             cpu_us: (after.cpu - before.cpu).as_secs_f64() * 1e6 / requests,
             flushes: after.flushes.zip(before.flushes).map(|(after, before)| (after - before) as f64 / requests),
             others: (after.others() - before.others()).max(0.0) / measured.seconds / machine::cores()?,
@@ -187,40 +187,63 @@ impl Counters {
     }
 }
 
-/// The middle of the samples of several rounds, figure by figure, and the least and the most requests per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Summary {
-    pub(crate) median: Sample,
-    pub(crate) least: f64,
-    pub(crate) most: f64,
+/// The samples of several rounds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Samples {
+    rounds: Vec<Sample>,
+    /// Those of all rounds together.
+    latencies: Option<Latencies>,
 }
 
-impl Summary {
+/// What several rounds come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Summary {
+    /// The middle one of the rounds, and so are processor time and flushes.
+    pub(crate) requests_per_s: f64,
+    pub(crate) requests_per_s_range: (f64, f64),
+    /// Out of the latencies of all rounds together.
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    /// The least and the most of the rounds' own.
+    pub(crate) p99_ms_range: (f64, f64),
+    pub(crate) cpu_us: f64,
+    pub(crate) flushes: Option<f64>,
+}
+
+impl Samples {
+    pub(crate) fn push(&mut self, sample: Sample) -> Result<()> {
+        match &mut self.latencies {
+            Some(all) => all.add(&sample.latencies)?,
+            None => self.latencies = Some(sample.latencies.clone()),
+        }
+        self.rounds.push(sample);
+        Ok(())
+    }
+
+    pub(crate) fn rounds(&self) -> &[Sample] {
+        &self.rounds
+    }
+
     /// None where there are no samples.
-    pub(crate) fn of(samples: &[Sample]) -> Option<Self> {
+    pub(crate) fn summary(&self) -> Option<Summary> {
         let sorted = |figure: fn(&Sample) -> f64| {
-            let mut figures: Vec<f64> = samples.iter().map(figure).collect();
+            let mut figures: Vec<f64> = self.rounds.iter().map(figure).collect();
             figures.sort_by(f64::total_cmp);
             figures
         };
-        let middle = |figure| median(&sorted(figure));
-        let flushes: Vec<f64> = samples.iter().filter_map(|sample| sample.flushes).collect();
+        let range = |sorted: &[f64]| Some((*sorted.first()?, *sorted.last()?));
         let rates = sorted(|sample| sample.requests_per_s);
-        Some(Self {
-            median: Sample {
-                requests_per_s: median(&rates)?,
-                p50_ms: middle(|sample| sample.p50_ms)?,
-                p99_ms: middle(|sample| sample.p99_ms)?,
-                cpu_us: middle(|sample| sample.cpu_us)?,
-                flushes: if flushes.len() == samples.len() {
-                    middle(|sample| sample.flushes.unwrap_or_default())
-                } else {
-                    None
-                },
-                others: middle(|sample| sample.others)?,
-            },
-            least: *rates.first()?,
-            most: *rates.last()?,
+        let all_counted = self.rounds.iter().all(|sample| sample.flushes.is_some());
+        let flushes = sorted(|sample| sample.flushes.unwrap_or_default());
+        let latencies = self.latencies.as_ref()?;
+        Some(Summary {
+            requests_per_s: median(&rates)?,
+            requests_per_s_range: range(&rates)?,
+            p50_ms: latencies.quantile_ms(0.50),
+            p99_ms: latencies.quantile_ms(0.99),
+            p99_ms_range: range(&sorted(|sample| sample.latencies.quantile_ms(0.99)))?,
+            cpu_us: median(&sorted(|sample| sample.cpu_us))?,
+            flushes: median(&flushes).filter(|_| all_counted),
         })
     }
 }
@@ -235,21 +258,35 @@ fn median(sorted: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn samples(rounds: &[(f64, u64)]) -> Samples {
+        let mut samples = Samples::default();
+        for (requests_per_s, ms) in rounds {
+            let mut latencies = Latencies::new().unwrap();
+            for _ in 0..100 {
+                latencies.record(Duration::from_millis(*ms)).unwrap();
+            }
+            let flushes = (*requests_per_s < 25.0).then_some(2.0);
+            let sample = Sample { requests_per_s: *requests_per_s, latencies, cpu_us: 5.0, flushes, others: 0.0 };
+            samples.push(sample).unwrap();
+        }
+        samples
+    }
+
     #[test]
     fn the_middle_is_taken_figure_by_figure() {
-        let sample = |rate: f64, p99_ms| Sample {
-            requests_per_s: rate,
-            p50_ms: 1.0,
-            p99_ms,
-            cpu_us: 5.0,
-            flushes: (rate < 25.0).then_some(2.0),
-            others: 0.0,
-        };
-        let summary = Summary::of(&[sample(30.0, 1.0), sample(10.0, 9.0), sample(20.0, 2.0)]).unwrap();
-        assert_eq!((summary.least, summary.median.requests_per_s, summary.most), (10.0, 20.0, 30.0));
-        assert_eq!((summary.median.p99_ms, summary.median.flushes), (2.0, None), "not counted in every round");
-        let two = Summary::of(&[sample(10.0, 1.0), sample(20.0, 2.0)]).unwrap();
-        assert_eq!((two.median.requests_per_s, two.median.flushes), (15.0, Some(2.0)));
-        assert_eq!(Summary::of(&[]), None);
+        let three = samples(&[(30.0, 1), (10.0, 9), (20.0, 2)]).summary().unwrap();
+        assert_eq!((three.requests_per_s, three.requests_per_s_range), (20.0, (10.0, 30.0)));
+        assert_eq!(three.flushes, None, "not counted in every round");
+        let two = samples(&[(10.0, 1), (20.0, 2)]).summary().unwrap();
+        assert_eq!((two.requests_per_s, two.flushes), (15.0, Some(2.0)));
+        assert_eq!(Samples::default().summary(), None);
+    }
+
+    #[test]
+    fn the_p99_is_that_of_all_rounds_and_not_the_middle_rounds() {
+        let summary = samples(&[(1.0, 1), (1.0, 9), (1.0, 2)]).summary().unwrap();
+        let near = |figure: f64, ms: f64| (figure / ms - 1.0).abs() < 0.001;
+        assert!(near(summary.p50_ms, 2.0) && near(summary.p99_ms, 9.0), "{summary:?}");
+        assert!(near(summary.p99_ms_range.0, 1.0) && near(summary.p99_ms_range.1, 9.0), "{summary:?}");
     }
 }

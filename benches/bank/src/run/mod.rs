@@ -1,5 +1,6 @@
 //! The run: what is checked and measured, in which order, and what becomes of the figures.
 
+mod area;
 mod cluster;
 mod document;
 mod guarantee;
@@ -9,9 +10,11 @@ mod prefill;
 mod process;
 mod profile;
 mod report;
+mod rows;
 mod soak;
 mod stage;
 mod table;
+mod target;
 
 use crate::{contender::Fault, wire::Keys};
 use anyhow::{Result, bail, ensure};
@@ -21,11 +24,20 @@ use measuring::{Load, Sample};
 use report::{Cell, Figures};
 use stage::{Contender, Place, Stage};
 use std::{path::PathBuf, time::Instant};
+use target::Target;
 
 /// The name of the generated part with the tables.
 const TABLES: &str = "bench bank";
 /// The name of the generated part about memory and file size.
 const SOAK: &str = "bench bank --soak";
+/// The name of the generated part about where the time goes.
+const PROFILE: &str = "bench bank --profile";
+/// The name of the generated part about what was to be reached.
+const TARGETS: &str = "bench bank targets";
+/// The warm-up as a share of the time that is measured.
+const WARM_UP: f64 = 2.0 / 3.0;
+/// Connections at which PostgreSQL is measured with settings raised.
+const RAISED_CONNECTIONS: usize = 64;
 /// Connections at which replay is measured.
 const REPLAY_CONNECTIONS: usize = 64;
 /// Keys that are replayed.
@@ -36,17 +48,17 @@ const SIZE_CONNECTIONS: [usize; 2] = [16, 64];
 const SIZES: [u64; 3] = [0, 100_000, 1_000_000];
 
 /// Compares Kassa's bank with other ways of building one: checks that each keeps the promise, then measures them in turn, all against
-/// the same stub gateway and over the same HTTP, and writes the tables into docs/PERFORMANCE.md. Takes about ten minutes.
+/// the same stub gateway and over the same HTTP, and writes the tables into docs/PERFORMANCE.md. Takes about thirteen minutes.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Seconds of each measurement, after a warm-up of a third of it
-    #[arg(long, value_name = "N", default_value_t = 3.0)]
+    /// Seconds of each measurement, after a warm-up of two thirds of it; half for the ceiling, known keys and full stores
+    #[arg(long, value_name = "N", default_value_t = 6.0)]
     seconds: f64,
     /// Connections to measure at
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 16, 64, 256])]
     connections: Vec<usize>,
-    /// Rounds; the middle one counts, figure by figure
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// Rounds; the middle one counts, figure by figure, but latencies are those of all rounds together
+    #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
     /// Only these parts; writes nothing
     #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
@@ -117,28 +129,43 @@ impl Run {
         }
         ensure!(options.rounds > 0 && options.seconds > 0.0, "name at least one round and some time");
         ensure!(options.connections.iter().all(|count| (1..=2_048).contains(count)), "name 1 to 2,048 connections");
+        if options.profile.is_some() {
+            profile::check().await?;
+        }
         let folder = options.dir.clone().unwrap_or_else(std::env::temp_dir);
         let alone = options.soak.is_some() || options.profile.is_some();
-        let with_postgres = !alone && wants(&options.contenders, Contender::Postgres);
+        let with_postgres =
+            !alone && [Contender::Postgres, Contender::Raised].iter().any(|one| wants(&options.contenders, *one));
         let stage = Stage::set_up(&folder, with_postgres).await?;
         let machine = machine::describe(stage.folder(), machine::sync_time(stage.folder())?)?;
         println!("{machine}\n");
         let mut run = Self { options, stage, start: Instant::now(), figures: Figures::new(machine) };
         match (run.options.soak, run.options.profile) {
             (Some(payments), _) => run.soak(payments).await,
-            (_, Some(connections)) => {
-                println!("{}", profile::profile(&mut run.stage, connections).await?);
-                Ok(())
-            }
+            (_, Some(connections)) => run.profile(connections).await,
             _ => run.compare().await,
         }
     }
 
     async fn soak(&mut self, payments: u64) -> Result<()> {
-        let text = soak::soak(&mut self.stage, payments).await?;
-        let text = self.figures.under_heading(&text, &format!("--soak {payments}"));
+        let soaked = soak::soak(&mut self.stage, payments).await?;
+        let text = self.figures.under_heading(&soaked.text, &format!("--soak {payments}"));
         println!("\n{text}");
-        document::write(&self.options.document, SOAK, &text)
+        self.write(SOAK, text, &[(Target::Memory, soaked.furthest)])
+    }
+
+    async fn profile(&mut self, connections: usize) -> Result<()> {
+        let text = profile::profile(&mut self.stage, connections).await?;
+        let text = self.figures.under_heading(&text, &format!("--profile {connections}"));
+        println!("\n{text}");
+        document::write(&self.options.document, &[(PROFILE, text)])
+    }
+
+    /// Writes a part of the document, and with it what this run knows of the targets.
+    fn write(&self, name: &str, text: String, measured: &[(Target, f64)]) -> Result<()> {
+        let path = &self.options.document;
+        let targets = target::table(&document::read(path)?, measured);
+        document::write(path, &[(name, text), (TARGETS, targets)])
     }
 
     async fn compare(&mut self) -> Result<()> {
@@ -154,11 +181,13 @@ impl Run {
             }
         }
         let Options { seconds, rounds, .. } = self.options;
-        let text = self.figures.text(&format!("rounds: {rounds}, seconds each: {seconds}"));
-        println!("\n{text}\n{:.0} s in all.", self.start.elapsed().as_secs_f64());
+        let warm_up = seconds * WARM_UP;
+        let how = format!("rounds: {rounds}, seconds each: {seconds} after {warm_up:.1} to warm up");
+        let (text, measured) = (self.figures.text(&how, &self.stage.settings), target::measured(&self.figures));
+        println!("\n{}\n{text}\n{:.0} s in all.", target::table("", &measured), self.start.elapsed().as_secs_f64());
         let options = &self.options;
         if options.only.is_empty() && options.contenders.is_empty() && !options.quick {
-            document::write(&options.document, TABLES, &text)?;
+            self.write(TABLES, text, &measured)?;
             println!("Written to {}.", options.document.display());
         } else {
             println!("Something was left out, so {} stays as it is.", options.document.display());
@@ -174,9 +203,10 @@ impl Run {
         Contender::ALL.into_iter().filter(|contender| wants(&self.options.contenders, *contender)).collect()
     }
 
-    fn load(&self, connections: usize) -> Load {
-        let seconds = self.options.seconds;
-        Load { connections, warm_up_s: seconds / 3.0, seconds, keys: Keys::V7, replay: None }
+    /// New payments. What is not to be compared with a database that warms up slowly has half the time.
+    fn load(&self, connections: usize, half: bool) -> Load {
+        let seconds = if half { self.options.seconds / 2.0 } else { self.options.seconds };
+        Load { connections, warm_up_s: seconds * WARM_UP, seconds, keys: Keys::V7, replay: None }
     }
 
     async fn check(&mut self) -> Result<()> {
@@ -202,26 +232,39 @@ impl Run {
     async fn pay(&mut self) -> Result<()> {
         for round in 0..self.options.rounds {
             for (step, connections) in self.options.connections.clone().into_iter().enumerate() {
-                let load = self.load(connections);
                 for contender in turned(self.contenders(), round + step) {
+                    let load = self.load(connections, contender == Contender::Memory);
                     let sample = load.measure_started(&mut self.stage, contender, None).await?;
                     let cell = Cell { contender, connections };
                     self.note("pay", round, &format!("{} at {connections}", contender.name()), &sample);
-                    self.figures.pay.entry(cell).or_default().push(sample);
+                    self.figures.pay.entry(cell).or_default().push(sample)?;
                 }
             }
+            self.pay_raised(round).await?;
         }
         Ok(())
     }
 
+    /// PostgreSQL once more with settings raised, beside the comparison.
+    async fn pay_raised(&mut self, round: usize) -> Result<()> {
+        let contender = Contender::Raised;
+        if !wants(&self.options.contenders, contender) || !self.options.connections.contains(&RAISED_CONNECTIONS) {
+            return Ok(());
+        }
+        let load = self.load(RAISED_CONNECTIONS, false);
+        let sample = load.measure_started(&mut self.stage, contender, None).await?;
+        self.note("pay", round, &format!("{} at {RAISED_CONNECTIONS}", contender.name()), &sample);
+        self.figures.raised.push(sample)
+    }
+
     async fn replay(&mut self) -> Result<()> {
         for round in 0..self.options.rounds.min(3) {
-            let load = Load { replay: Some(REPLAY_KEYS), ..self.load(REPLAY_CONNECTIONS) };
+            let load = Load { replay: Some(REPLAY_KEYS), ..self.load(REPLAY_CONNECTIONS, true) };
             for contender in turned(self.contenders(), round) {
                 let sample = load.measure_started(&mut self.stage, contender, None).await?;
                 self.note("replay", round, contender.name(), &sample);
                 let cell = Cell { contender, connections: REPLAY_CONNECTIONS };
-                self.figures.replay.entry(cell).or_default().push(sample);
+                self.figures.replay.entry(cell).or_default().push(sample)?;
             }
         }
         Ok(())
@@ -253,11 +296,11 @@ impl Run {
         for round in 0..self.options.rounds.min(3) {
             for (step, connections) in SIZE_CONNECTIONS.into_iter().enumerate() {
                 for (size, keys, place) in turned(places.clone(), round + step) {
-                    let load = Load { keys, ..self.load(connections) };
+                    let load = Load { keys, ..self.load(connections, true) };
                     let sample = load.measure_started(&mut self.stage, Contender::Kassa, place.as_ref()).await?;
                     let what = format!("{} {keys:?} keys at {connections}", table::count(size));
                     self.note("size", round, &what, &sample);
-                    self.figures.size.entry((keys == Keys::V4, size, connections)).or_default().push(sample);
+                    self.figures.size.entry((keys == Keys::V4, size, connections)).or_default().push(sample)?;
                 }
             }
         }
@@ -269,7 +312,11 @@ impl Run {
 
     fn note(&self, part: &str, round: usize, what: &str, sample: &Sample) {
         let rate = table::rounded(sample.requests_per_s);
-        self.say(&format!("{part}, round {}: {what}: {rate} req/s, p99 {:.2} ms", round + 1, sample.p99_ms));
+        self.say(&format!(
+            "{part}, round {}: {what}: {rate} req/s, p99 {:.2} ms",
+            round + 1,
+            sample.latencies.quantile_ms(0.99)
+        ));
         if sample.others > measuring::OTHERS_MAX {
             self.say(&format!("others took {:.0} % of the processor", sample.others * 100.0));
         }

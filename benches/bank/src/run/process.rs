@@ -1,7 +1,7 @@
 //! Processes that the bench started, and that end with it.
 
+use crate::contender::Ready;
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -51,15 +51,11 @@ impl Process {
         Ok(self.lines.next_line().await?)
     }
 
-    /// Waits for its ready line, and gives the address in it.
-    pub(crate) async fn ready(&mut self) -> Result<String> {
-        #[derive(Deserialize)]
-        struct Ready {
-            url: String,
-        }
+    /// Waits for its ready line, and gives what is in it.
+    pub(crate) async fn ready(&mut self) -> Result<Ready> {
         let waiting = tokio::time::timeout(READY_TIME_MAX, self.line());
         match waiting.await.with_context(|| format!("{} is not ready in time", self.name))?? {
-            Some(line) => Ok(serde_json::from_str::<Ready>(&line)?.url),
+            Some(line) => serde_json::from_str(&line).context("another ready line than ours"),
             None => bail!("{} did not start: {}", self.name, self.complaints()),
         }
     }

@@ -1,10 +1,13 @@
 //! The figures of a run, and the text that they become.
 
-use crate::run::{
-    guarantee::Checked,
-    measuring::{Sample, Summary},
-    stage::Contender,
-    table::{Table, count, rounded, times},
+use crate::{
+    contender::Setting,
+    run::{
+        guarantee::Checked,
+        measuring::{Samples, Summary},
+        stage::Contender,
+        table::{Table, count, rounded, times},
+    },
 };
 use jiff::Timestamp;
 use std::{collections::BTreeMap, fmt};
@@ -20,10 +23,12 @@ pub(crate) struct Cell {
 pub(crate) struct Figures {
     machine: String,
     checked: Vec<(Contender, Checked)>,
-    pub(crate) pay: BTreeMap<Cell, Vec<Sample>>,
-    pub(crate) replay: BTreeMap<Cell, Vec<Sample>>,
+    pub(crate) pay: BTreeMap<Cell, Samples>,
+    /// New payments beside the comparison: PostgreSQL with settings raised.
+    pub(crate) raised: Samples,
+    pub(crate) replay: BTreeMap<Cell, Samples>,
     /// By whether keys are random, keys in the store, and connections.
-    pub(crate) size: BTreeMap<(bool, u64, usize), Vec<Sample>>,
+    pub(crate) size: BTreeMap<(bool, u64, usize), Samples>,
 }
 
 impl fmt::Display for Checked {
@@ -32,8 +37,9 @@ impl fmt::Display for Checked {
         let [keys, repeats, told, untold] = [keys, repeats, told, untold].map(|number| count(*number));
         write!(
             f,
-            "{keys} keys, as many charges; {repeats} repeats and, after three kills, {told} told answers came with the same bytes; \
-             {untold} torn requests were finished once; another body was refused"
+            "{keys} keys, as many charges, as many payments in the books and twice as many postings, two to a payment, which add up to \
+             nothing; {repeats} repeats and, after three kills, {told} told answers came with the same bytes, and had stood in the \
+             books before the restart; {untold} torn requests were finished once; another body was refused"
         )
     }
 }
@@ -41,7 +47,7 @@ impl fmt::Display for Checked {
 impl Figures {
     pub(crate) fn new(machine: String) -> Self {
         let (pay, replay, size) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { machine, checked: Vec::new(), pay, replay, size }
+        Self { machine, checked: Vec::new(), pay, raised: Samples::default(), replay, size }
     }
 
     pub(crate) fn checked(&mut self, contender: Contender, checked: Checked) {
@@ -54,8 +60,8 @@ impl Figures {
         format!("Measured on {date} by `cargo xtask bench bank {flags}`, on {}.\n\n{text}", self.machine)
     }
 
-    /// All of it.
-    pub(crate) fn text(&self, how: &str) -> String {
+    /// All of it, with how the databases say that they are set.
+    pub(crate) fn text(&self, how: &str, settings: &BTreeMap<Contender, Vec<Setting>>) -> String {
         let date = Timestamp::now().strftime("%Y-%m-%d");
         let mut text = format!("Measured on {date} by `cargo xtask bench bank` ({how}), on {}.\n", self.machine);
         if let Some(others) = self.others() {
@@ -67,9 +73,20 @@ impl Figures {
                 text += &format!("- {}: {checked}.\n", contender.name());
             }
         }
+        if !settings.is_empty() {
+            text += "\n### How the databases say they are set\n\n";
+            for (contender, settings) in settings {
+                let all: Vec<_> = settings.iter().map(|Setting { name, value }| format!("`{name}` {value}")).collect();
+                text += &format!("- {}: {}.\n", contender.name(), all.join(", "));
+            }
+        }
         if !self.pay.is_empty() {
             text += "\n### New payments\n\n";
             text += &compared(&self.pay).text();
+        }
+        if let Some(table) = self.beside() {
+            text += "\n### PostgreSQL with settings raised, beside the comparison\n\n";
+            text += &table.text();
         }
         if !self.replay.is_empty() {
             text += "\n### Known keys\n\n";
@@ -86,7 +103,8 @@ impl Figures {
 impl Figures {
     /// What others took of the cores meanwhile: whether the figures can be trusted.
     fn others(&self) -> Option<String> {
-        let all = self.pay.values().chain(self.replay.values()).chain(self.size.values()).flatten();
+        let cells = self.pay.values().chain(self.replay.values()).chain(self.size.values()).chain([&self.raised]);
+        let all = cells.flat_map(Samples::rounds);
         let mut others: Vec<f64> = all.map(|sample| sample.others * 100.0).collect();
         others.sort_by(f64::total_cmp);
         let (middle, most) = (others.get(others.len() / 2)?, others.last()?);
@@ -94,9 +112,45 @@ impl Figures {
             "Other processes and the kernel's own took {middle:.0} % of the cores in the middle, {most:.0} % at most.\n"
         ))
     }
+
+    /// What raising its settings brings PostgreSQL, beside it as it is and Kassa.
+    fn beside(&self) -> Option<Table> {
+        let connections = super::RAISED_CONNECTIONS;
+        let of = |contender| self.pay.get(&Cell { contender, connections })?.summary();
+        let raised = self.raised.summary()?;
+        let mut table = Table::new(&["", "connections", "req/s", "least–most", "p50 ms", "p99 ms", "Kassa × this"]);
+        let kassa = of(Contender::Kassa).map(|kassa| kassa.requests_per_s);
+        for (contender, summary) in [(Contender::Postgres, of(Contender::Postgres)), (Contender::Raised, Some(raised))]
+        {
+            let Some(summary) = summary else { continue };
+            table.row(vec![
+                contender.name().to_owned(),
+                connections.to_string(),
+                rounded(summary.requests_per_s),
+                range(summary.requests_per_s_range, rounded),
+                format!("{:.2}", summary.p50_ms),
+                format!("{:.2}", summary.p99_ms),
+                kassa.map_or_else(|| "–".to_owned(), |kassa| times(kassa, Some(summary.requests_per_s))),
+            ]);
+        }
+        Some(table)
+    }
 }
 
-fn compared(cells: &BTreeMap<Cell, Vec<Sample>>) -> Table {
+fn range((least, most): (f64, f64), text: impl Fn(f64) -> String) -> String {
+    format!("{}–{}", text(least), text(most))
+}
+
+/// The columns about latencies.
+const LATENCIES: [&str; 3] = ["p50 ms", "p99 ms", "p99 least–most"];
+
+fn latencies(summary: &Summary) -> [String; 3] {
+    let ms = |ms: f64| format!("{ms:.2}");
+    [ms(summary.p50_ms), ms(summary.p99_ms), range(summary.p99_ms_range, ms)]
+}
+
+fn compared(cells: &BTreeMap<Cell, Samples>) -> Table {
+    let [p50, p99, p99_range] = LATENCIES;
     let mut table = Table::new(&[
         "",
         "connections",
@@ -105,60 +159,63 @@ fn compared(cells: &BTreeMap<Cell, Vec<Sample>>) -> Table {
         "× SQLite",
         "× PostgreSQL",
         "× ceiling",
-        "p50 ms",
-        "p99 ms",
+        p50,
+        p99,
+        p99_range,
         "CPU µs/req",
         "flushes/req",
     ]);
     for (cell, samples) in cells {
-        let Some(summary) = Summary::of(samples) else { continue };
-        let rate = summary.median.requests_per_s;
+        let Some(summary) = samples.summary() else { continue };
+        let rate = summary.requests_per_s;
         let of = |contender| {
-            let other = cells.get(&Cell { contender, ..*cell }).and_then(|samples| Summary::of(samples));
-            times(rate, other.map(|other| other.median.requests_per_s))
+            let other = cells.get(&Cell { contender, ..*cell }).and_then(Samples::summary);
+            times(rate, other.map(|other| other.requests_per_s))
         };
-        table.row(vec![
+        let mut row = vec![
             cell.contender.name().to_owned(),
             cell.connections.to_string(),
             rounded(rate),
-            format!("{}–{}", rounded(summary.least), rounded(summary.most)),
+            range(summary.requests_per_s_range, rounded),
             of(Contender::Sqlite),
             of(Contender::Postgres),
             of(Contender::Memory),
-            format!("{:.2}", summary.median.p50_ms),
-            format!("{:.2}", summary.median.p99_ms),
-            rounded(summary.median.cpu_us),
-            summary.median.flushes.map_or_else(|| "–".to_owned(), |flushes| format!("{flushes:.3}")),
-        ]);
+        ];
+        row.extend(latencies(&summary));
+        row.push(rounded(summary.cpu_us));
+        row.push(summary.flushes.map_or_else(|| "–".to_owned(), |flushes| format!("{flushes:.3}")));
+        table.row(row);
     }
     table
 }
 
-fn sized(cells: &BTreeMap<(bool, u64, usize), Vec<Sample>>) -> Table {
+fn sized(cells: &BTreeMap<(bool, u64, usize), Samples>) -> Table {
+    let [p50, p99, p99_range] = LATENCIES;
     let mut table = Table::new(&[
         "keys in the store",
         "connections",
         "req/s",
         "least–most",
         "× empty",
-        "p50 ms",
-        "p99 ms",
+        p50,
+        p99,
+        p99_range,
         "CPU µs/req",
     ]);
     for ((random, size, connections), samples) in cells {
-        let Some(summary) = Summary::of(samples) else { continue };
-        let empty = cells.get(&(*random, 0, *connections)).and_then(|samples| Summary::of(samples));
+        let Some(summary) = samples.summary() else { continue };
+        let empty = cells.get(&(*random, 0, *connections)).and_then(Samples::summary);
         let kind = if *random { "at random (v4)" } else { "by time (v7), as the till makes them" };
-        table.row(vec![
+        let mut row = vec![
             format!("{}, {kind}", count(*size)),
             connections.to_string(),
-            rounded(summary.median.requests_per_s),
-            format!("{}–{}", rounded(summary.least), rounded(summary.most)),
-            times(summary.median.requests_per_s, empty.map(|empty| empty.median.requests_per_s)),
-            format!("{:.2}", summary.median.p50_ms),
-            format!("{:.2}", summary.median.p99_ms),
-            rounded(summary.median.cpu_us),
-        ]);
+            rounded(summary.requests_per_s),
+            range(summary.requests_per_s_range, rounded),
+            times(summary.requests_per_s, empty.map(|empty| empty.requests_per_s)),
+        ];
+        row.extend(latencies(&summary));
+        row.push(rounded(summary.cpu_us));
+        table.row(row);
     }
     table
 }

@@ -1,22 +1,21 @@
 //! Many payments against one bank: whether its memory stays flat, and what a payment takes on the disk.
 
 use crate::{
-    load::Event,
+    load::{Event, PROGRESS_EVERY},
     run::{
         machine::resident_kib,
         measuring::Driver,
         stage::{Contender, Stage},
-        table::{count, rounded},
+        table::{Table, count, rounded},
+        target::MEMORY_OFF,
     },
 };
 use anyhow::{Result, bail, ensure};
-use std::{fs, path::Path};
+use std::fs;
 
 const CONNECTIONS: usize = 32;
 /// Payments before memory has to be flat.
 const SETTLED_AFTER: u64 = 50_000;
-/// How much memory may differ from what it was then, in either direction.
-const TOLERANCE: f64 = 0.10;
 
 /// Memory after a number of payments.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,8 +24,16 @@ struct Resident {
     kib: u64,
 }
 
-/// Makes the payments, and gives the text for the document.
-pub(crate) async fn soak(stage: &mut Stage, payments: u64) -> Result<String> {
+/// What a soak came to.
+pub(crate) struct Soaked {
+    /// For the document.
+    pub(crate) text: String,
+    /// The memory that is furthest from what it was at first, as a multiple of that.
+    pub(crate) furthest: f64,
+}
+
+/// Makes the payments.
+pub(crate) async fn soak(stage: &mut Stage, payments: u64) -> Result<Soaked> {
     ensure!(payments > SETTLED_AFTER, "name more than {SETTLED_AFTER} payments");
     let place = stage.place()?;
     let running = stage.start(Contender::Kassa, &place, None).await?;
@@ -50,33 +57,32 @@ pub(crate) async fn soak(stage: &mut Stage, payments: u64) -> Result<String> {
     let measured = driver.done().await?;
     let ledger = stage.ledger().await?;
     ensure!(
-        (measured.requests, ledger.distinct_keys, ledger.reused) == (payments, payments, 0),
+        (measured.latencies.count(), ledger.distinct_keys, ledger.reused) == (payments, payments, 0),
         "{} payments were answered, and the stub counts {ledger:?}",
-        measured.requests
+        measured.latencies.count()
     );
     let db = stage.db(&place);
-    let bytes = sized(&db)? + sized(&db.with_file_name("bank.db-wal"))?;
+    let log_bytes = fs::metadata(db.with_file_name("bank.db-wal"))?.len();
+    // In order, so that what is in the log is in the file.
+    stage.end(running).await?;
+    let file_bytes = fs::metadata(&db)?.len();
+    stage.remove(place)?;
     let memory = Memory::of(&seen)?;
-    stage.clear(running, place).await?;
-    let verdict = if memory.is_flat() { "flat" } else { "**not flat**" };
-    Ok(format!(
-        "{} payments over {CONNECTIONS} connections, {} a second (p50 {:.2} ms, p99 {:.2} ms, longest {:.0} ms).\n\n\
-         - Memory in use after the first {}: {:.1} MiB at first, at least {:.1}, at most {:.1}, {:.1} at last: {verdict} (± {:.0} %).\n\
-         - File and its log: {:.1} MiB, which is {} bytes per payment.",
+    let text = format!(
+        "{} payments over {CONNECTIONS} connections, {} a second (p50 {:.2} ms, p99 {:.2} ms, longest {:.0} ms). Memory was looked at every \
+         {} payments.\n\n{}\nAfter the end the file is {:.1} MiB: {} bytes per payment. At the end its write-ahead log was {:.1} MiB.",
         count(payments),
-        rounded(measured.requests as f64 / measured.seconds),
-        measured.p50_us as f64 / 1e3,
-        measured.p99_us as f64 / 1e3,
-        measured.max_us as f64 / 1e3,
-        count(SETTLED_AFTER),
-        mib(memory.first),
-        mib(memory.least),
-        mib(memory.most),
-        mib(memory.last),
-        TOLERANCE * 100.0,
-        bytes as f64 / f64::from(1 << 20),
-        rounded(bytes as f64 / payments as f64),
-    ))
+        rounded(measured.latencies.count() as f64 / measured.seconds),
+        measured.latencies.quantile_ms(0.50),
+        measured.latencies.quantile_ms(0.99),
+        measured.latencies.max_ms(),
+        count(PROGRESS_EVERY),
+        memory.table(),
+        file_bytes as f64 / f64::from(1 << 20),
+        rounded(file_bytes as f64 / payments as f64),
+        log_bytes as f64 / f64::from(1 << 20),
+    );
+    Ok(Soaked { text, furthest: memory.furthest() })
 }
 
 /// Memory from the time on from which it has to be flat, in KiB.
@@ -98,18 +104,35 @@ impl Memory {
         }
     }
 
+    /// The one that is further from the first of least and most, as a multiple of the first.
+    fn furthest(&self) -> f64 {
+        let [least, most] = [self.least, self.most].map(|kib| kib as f64 / self.first as f64);
+        if 1.0 - least > most - 1.0 { least } else { most }
+    }
+
     fn is_flat(&self) -> bool {
-        let first = self.first as f64;
-        self.least as f64 >= first * (1.0 - TOLERANCE) && self.most as f64 <= first * (1.0 + TOLERANCE)
+        (self.furthest() - 1.0).abs() <= MEMORY_OFF
+    }
+
+    fn table(&self) -> String {
+        let mut table = Table::new(&["memory in use", "MiB", "× first"]);
+        let first = format!("first, after {}", count(SETTLED_AFTER));
+        for (name, kib) in
+            [(first.as_str(), self.first), ("least", self.least), ("most", self.most), ("last", self.last)]
+        {
+            table.row(vec![
+                name.to_owned(),
+                format!("{:.1}", mib(kib)),
+                format!("{:.3}", kib as f64 / self.first as f64),
+            ]);
+        }
+        let verdict = if self.is_flat() { "Flat" } else { "**Not flat**" };
+        format!("{}\n{verdict} within ± {:.0} %.\n", table.text(), MEMORY_OFF * 100.0)
     }
 }
 
 fn mib(kib: u64) -> f64 {
     kib as f64 / 1_024.0
-}
-
-fn sized(path: &Path) -> Result<u64> {
-    Ok(fs::metadata(path)?.len())
 }
 
 #[cfg(test)]
@@ -126,6 +149,8 @@ mod tests {
         assert!(memory(&[1, 1, 1, 1, 100, 109, 91]).is_flat());
         assert!(!memory(&[1, 1, 1, 1, 100, 111, 100]).is_flat());
         assert!(!memory(&[1, 1, 1, 1, 100, 89, 100]).is_flat());
+        assert_eq!(memory(&[1, 1, 1, 1, 100, 109, 80]).furthest(), 0.8);
+        assert!(memory(&[1, 1, 1, 1, 100, 115, 95]).table().contains("**Not flat**"));
         assert!(Memory::of(&[]).is_err());
     }
 }

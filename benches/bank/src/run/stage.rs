@@ -1,7 +1,7 @@
 //! Everything that a measurement needs around it: the folder, the stub gateway, PostgreSQL, and one contender at a time.
 
 use crate::{
-    contender::Fault,
+    contender::{Fault, Ready, Setting},
     run::{
         cluster::Cluster,
         machine::{self, Disk},
@@ -14,6 +14,7 @@ use crate::{
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -21,6 +22,7 @@ use std::{
 };
 use tempfile::TempDir;
 use tokio::process::Command;
+use tokio_postgres::Client;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
@@ -33,9 +35,12 @@ pub(crate) enum Contender {
     Sqlite,
     /// PostgreSQL by the textbook
     Postgres,
+    /// The same with settings raised: beside the comparison
+    Raised,
 }
 
 impl Contender {
+    /// Those of the comparison.
     pub(crate) const ALL: [Self; 4] = [Self::Memory, Self::Kassa, Self::Sqlite, Self::Postgres];
 
     /// What it is called in a table.
@@ -45,7 +50,13 @@ impl Contender {
             Self::Kassa => "Kassa",
             Self::Sqlite => "SQLite, usual",
             Self::Postgres => "PostgreSQL",
+            Self::Raised => "PostgreSQL, raised",
         }
+    }
+
+    /// Whether it stores in PostgreSQL.
+    pub(crate) const fn in_postgres(self) -> bool {
+        matches!(self, Self::Postgres | Self::Raised)
     }
 
     const fn word(self) -> &'static str {
@@ -53,7 +64,7 @@ impl Contender {
             Self::Memory => "memory",
             Self::Kassa => "kassa",
             Self::Sqlite => "sqlite",
-            Self::Postgres => "postgres",
+            Self::Postgres | Self::Raised => "postgres",
         }
     }
 }
@@ -86,6 +97,8 @@ pub(crate) struct Stage {
     pub(crate) stub_url: String,
     pub(crate) http: reqwest::Client,
     pub(crate) disk: Disk,
+    /// What each contender's database said of itself at its last start.
+    pub(crate) settings: BTreeMap<Contender, Vec<Setting>>,
     /// What is left of the time for measuring again.
     pub(crate) patience: Duration,
     places: u32,
@@ -109,7 +122,7 @@ impl Stage {
         let bench = std::env::current_exe()?;
         let bank = bench.with_file_name("kassa-bank");
         let mut stub = Process::start("stub", Command::new(&bench).arg("stub"), folder.path())?;
-        let stub_url = stub.ready().await?;
+        let stub_url = stub.ready().await?.url;
         let cluster = if with_postgres { Some(Cluster::make(folder.path().join("postgres")).await?) } else { None };
         Ok(Self {
             cluster,
@@ -117,6 +130,7 @@ impl Stage {
             stub_url,
             http: reqwest::Client::builder().no_proxy().build()?,
             disk: Disk::of(folder.path())?,
+            settings: BTreeMap::new(),
             patience: PATIENCE,
             places: 0,
             bench,
@@ -190,25 +204,28 @@ impl Stage {
             Contender::Sqlite => {
                 command.arg("--db").arg(self.db(place));
             }
-            Contender::Postgres => {
+            Contender::Postgres | Contender::Raised => {
                 let cluster = self.cluster.as_mut().context("there is no cluster")?;
-                cluster.start().await?;
+                cluster.start(contender == Contender::Raised).await?;
                 cluster.create(&place.0).await?;
                 postmaster = cluster.pid();
                 command.args(["--database", &cluster.settings(&place.0)]);
             }
         }
         let mut process = Process::start(contender.word(), &mut command, self.folder.path())?;
-        let url = process.ready().await?;
+        let Ready { url, settings, .. } = process.ready().await?;
         let pids = postmaster.into_iter().chain([process.pid]).collect();
+        if !settings.is_empty() {
+            self.settings.insert(contender, settings);
+        }
         Ok(Running { contender, process, url, pids })
     }
 
     /// Kills a contender where it stands, and its database with it.
     pub(crate) async fn kill(&mut self, running: Running) -> Result<()> {
         running.process.kill().await?;
-        match (&mut self.cluster, running.contender) {
-            (Some(cluster), Contender::Postgres) => cluster.stop(false).await,
+        match &mut self.cluster {
+            Some(cluster) if running.contender.in_postgres() => cluster.stop(false).await,
             _ => Ok(()),
         }
     }
@@ -216,8 +233,8 @@ impl Stage {
     /// Ends a contender in order. What it stored stays.
     pub(crate) async fn end(&mut self, running: Running) -> Result<()> {
         running.process.end("TERM").await?;
-        match (&mut self.cluster, running.contender) {
-            (Some(cluster), Contender::Postgres) => cluster.stop(true).await,
+        match &mut self.cluster {
+            Some(cluster) if running.contender.in_postgres() => cluster.stop(true).await,
             _ => Ok(()),
         }
     }
@@ -225,11 +242,20 @@ impl Stage {
     /// Ends a contender, and removes all that it stored.
     pub(crate) async fn clear(&mut self, running: Running, place: Place) -> Result<()> {
         running.process.kill().await?;
-        if let (Some(cluster), Contender::Postgres) = (&mut self.cluster, running.contender) {
+        if let Some(cluster) = &mut self.cluster
+            && running.contender.in_postgres()
+        {
             cluster.remove(&place.0).await?;
             cluster.stop(true).await?;
         }
         self.remove(place)
+    }
+
+    /// A connection to the database at a place, which is started for it where it was stopped.
+    pub(crate) async fn database(&mut self, contender: Contender, place: &Place) -> Result<Client> {
+        let cluster = self.cluster.as_mut().context("there is no cluster")?;
+        cluster.start(contender == Contender::Raised).await?;
+        cluster.connect(&place.0).await
     }
 
     /// Removes the files of a place.
