@@ -222,15 +222,11 @@ impl<W: Work> Engine<W> {
                 Begin::Run => Ok(Claimed::Ours { record: new.into_record(id), first: true }),
                 Begin::Settled(settlement) => {
                     let record = new.into_record(id);
-                    rows::settle(
-                        tx,
-                        (id, owner),
-                        settlement.outcome,
-                        settlement.subject.as_deref(),
-                        &settlement.response,
-                        now,
-                        false,
-                    )?;
+                    let (outcome, subject) = (settlement.outcome, settlement.subject.as_deref());
+                    if !rows::settle(tx, (id, owner), outcome, subject, &settlement.response, now, false)? {
+                        // Nobody may be told a result that is not in the file.
+                        return Err(NoClaim::Sql(rusqlite::Error::StatementChangedRows(0)));
+                    }
                     (settlement.rows)(tx)?;
                     Ok(Claimed::Over { record: settled(&record, &settlement, now), first: true })
                 }

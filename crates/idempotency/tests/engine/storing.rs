@@ -1,7 +1,7 @@
 //! Claims and results on their way into the file.
 
 use crate::place::{KEY, Place, Result, Seen, body, config, effects, request, response, within};
-use idempotency::{Answer, Begin, Config, Hindrance, Request, Settlement};
+use idempotency::{Answer, Begin, Claim, Config, Hindrance, Request, Settlement};
 use rusqlite::Connection;
 use std::{
     sync::{Arc, mpsc},
@@ -153,6 +153,22 @@ async fn a_claim_may_bring_its_result_in_the_same_commit() -> Result {
     assert_eq!((seen.runs(), effects(&place.path)?), (0, 1));
     assert_eq!(engine.run(whole([8; 16], true)).await, Answer::Unavailable(Hindrance::Store));
     assert!(engine.lookup("a", [8; 16]).await?.is_none(), "the claim goes with its rows");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_came_with_the_claim_and_is_not_stored_is_told_to_nobody() -> Result {
+    let (place, seen) = (Place::new()?, Seen::open());
+    let engine = place.engine(&seen, config()).await?;
+    let begin = Box::new(|tx: &Connection, claim: Claim| {
+        // Breaks the rule that nobody writes a row but its owner.
+        tx.execute("UPDATE operations SET owner = owner + 1 WHERE id = ?1", [claim.id])?;
+        let rows = Arc::new(|_: &Connection| Ok(()));
+        Ok(Begin::Settled(Settlement { outcome: "done", subject: None, response: response("at once"), rows }))
+    });
+    let answer = engine.run(Request { begin, ..request(KEY, "7") }).await;
+    assert_eq!(answer, Answer::Unavailable(Hindrance::Store));
+    assert!(engine.lookup("a", KEY).await?.is_none());
     Ok(())
 }
 
