@@ -2,8 +2,8 @@
 
 use crate::{
     engine::{Engine, Unavailable},
-    flight::{Flight, Joined, Name},
-    record::Record,
+    flight::{Flight, Joined, Name, Phase},
+    record::{Owner, Record},
     rows,
     work::Work,
 };
@@ -145,7 +145,8 @@ impl<W: Work> Engine<W> {
         Ok(self.inner.store.read(move |connection| rows::needing_attention(connection, after, PAGE)).await?)
     }
 
-    /// Puts an operation that needed attention back to work, after a person has looked. False where it didn't need any.
+    /// Puts an operation that needed attention back to work, after a person has looked, and has it in hand where the engine is not
+    /// full. False where it didn't need any.
     ///
     /// # Errors
     /// [`Unavailable`] where the store can't be written.
@@ -154,10 +155,25 @@ impl<W: Work> Engine<W> {
         let of_write = name.clone();
         let changed =
             self.inner.store.write(Priority::Click, move |tx| rows::requeue(tx, &of_write.0, &of_write.1)).await?;
-        if changed {
-            self.take_in_hand(name);
+        let Some(stopped) = changed else { return Ok(false) };
+        self.run_again(name, stopped).await;
+        Ok(true)
+    }
+
+    /// Takes in hand what was just put back to work. The run that had stopped it may still be on its way out, with the result of
+    /// a write that is done: until it is off the list it would be taken for one that works on.
+    async fn run_again(&self, name: Name, stopped: Owner) {
+        while let Some(flight) = self.inner.flights.get(&name) {
+            let mut phases = flight.subscribe();
+            let works_on = |phase: &Phase| matches!(phase, Phase::Running(record) if record.owner != stopped);
+            let waits = |phase: &Phase| matches!(phase, Phase::Claiming | Phase::Running(_)) && !works_on(phase);
+            // The sender lives as long as the flight.
+            let Ok(phase) = phases.wait_for(|phase| !waits(phase)).await else { return };
+            if works_on(&phase) {
+                return;
+            }
         }
-        Ok(changed)
+        self.take_in_hand(name);
     }
 
     async fn purge_now_and_then(&self) {

@@ -155,11 +155,13 @@ pub(crate) fn set_aside(tx: &Connection, scope: &str, key: &[u8; 16], reason: &s
     .map(|rows| rows == 1)
 }
 
-/// Puts an operation that a person has looked at back to work.
-pub(crate) fn requeue(tx: &Connection, scope: &str, key: &[u8; 16]) -> rusqlite::Result<bool> {
-    tx.prepare_cached("UPDATE operations SET state = 0, reason = NULL WHERE scope = ?1 AND key = ?2 AND state = 3")?
-        .execute((scope, key))
-        .map(|rows| rows == 1)
+/// Puts an operation that a person has looked at back to work, and says who ran it last. None where it didn't need attention.
+pub(crate) fn requeue(tx: &Connection, scope: &str, key: &[u8; 16]) -> rusqlite::Result<Option<Owner>> {
+    tx.prepare_cached(
+        "UPDATE operations SET state = 0, reason = NULL WHERE scope = ?1 AND key = ?2 AND state = 3 RETURNING owner",
+    )?
+    .query_row((scope, key), |row| row.get(0).map(Owner::from_column))
+    .optional()
 }
 
 /// Stores the wish to cancel a running operation.
@@ -169,7 +171,8 @@ pub(crate) fn want_cancelled(tx: &Connection, scope: &str, key: &[u8; 16]) -> ru
         .map(|_| ())
 }
 
-/// The keys of rows that are processing, after number `after`, oldest first, each with its number.
+/// The keys of rows that are processing, after number `after`, oldest first, each with its number. Nothing more is read of them:
+/// this is asked again and again, and what runs may have large payloads.
 pub(crate) fn processing(connection: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<(i64, Name)>> {
     connection
         .prepare_cached("SELECT id, scope, key FROM operations WHERE state = 0 AND id > ?1 ORDER BY id LIMIT ?2")?
@@ -179,12 +182,10 @@ pub(crate) fn processing(connection: &Connection, after: i64, limit: u32) -> rus
 
 /// Rows that need attention, after number `after`, oldest first.
 pub(crate) fn needing_attention(connection: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<Record>> {
-    list(
-        connection,
-        &format!("SELECT {COLUMNS} FROM operations WHERE state = 3 AND id > ?1 ORDER BY id LIMIT ?2"),
-        after,
-        limit,
-    )
+    connection
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM operations WHERE state = 3 AND id > ?1 ORDER BY id LIMIT ?2"))?
+        .query_map((after, limit), read)?
+        .collect()
 }
 
 /// How many rows are processing.
@@ -227,10 +228,6 @@ pub(crate) fn purge(tx: &Connection, before: Timestamp, limit: u32) -> rusqlite:
 /// Counts one more process on this store and gives its number.
 pub(crate) fn next_epoch(tx: &Connection) -> rusqlite::Result<u32> {
     tx.query_row("UPDATE operations_epoch SET epoch = epoch + 1 RETURNING epoch", [], |row| row.get(0))
-}
-
-fn list(connection: &Connection, sql: &str, after: i64, limit: u32) -> rusqlite::Result<Vec<Record>> {
-    connection.prepare_cached(sql)?.query_map((after, limit), read)?.collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
@@ -278,4 +275,34 @@ fn time(unix_ms: i64) -> Timestamp {
 /// The time cut to what a column holds, so that what is told first and what is read later are equal.
 pub(crate) fn whole_milliseconds(now: Timestamp) -> Timestamp {
     time(now.as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+    use std::{collections::BTreeSet, sync::Mutex};
+
+    #[test]
+    fn a_look_for_what_is_processing_reads_no_payloads() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(crate::SCHEMA).unwrap();
+        let insert = "INSERT INTO operations (scope, key, state, kind, payload, owner, created_ms) VALUES ('a', ?1, 0, 'k', x'', 0, 0)";
+        for key in [[1; 16], [2; 16], [3; 16]] {
+            connection.execute(insert, [key]).unwrap();
+        }
+        let columns = Arc::new(Mutex::new(BTreeSet::new()));
+        let seen = columns.clone();
+        let hook = move |context: AuthContext<'_>| {
+            if let AuthAction::Read { column_name, .. } = context.action {
+                seen.lock().unwrap().insert(column_name.to_owned());
+            }
+            Authorization::Allow
+        };
+        connection.authorizer(Some(hook)).unwrap();
+        let name = |key| (Arc::from("a"), [key; 16]);
+        assert_eq!(processing(&connection, 1, 9).unwrap(), [(2, name(2)), (3, name(3))]);
+        assert_eq!(processing(&connection, 0, 1).unwrap(), [(1, name(1))]);
+        assert_eq!(columns.lock().unwrap().iter().collect::<Vec<_>>(), ["id", "key", "scope", "state"]);
+    }
 }
