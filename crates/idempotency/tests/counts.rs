@@ -72,7 +72,7 @@ fn request(key: u8, kind: &'static str, text: &str) -> Request<()> {
 async fn each_answer_is_counted_as_what_it_is() -> Result {
     let dir = tempfile::tempdir()?;
     let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-    let engine = open(dir.path(), &gate, 2, 10_000).await?;
+    let engine = open(dir.path(), &gate, 2, 60_000).await?;
     assert_eq!(engine.counts(), Counts::default());
     for _ in 0..3 {
         assert!(matches!(engine.run(request(1, "thing", "a")).await, Answer::Done { .. }));

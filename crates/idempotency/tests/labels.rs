@@ -131,12 +131,16 @@ async fn killed_in_the_middle_it_finishes_the_label_after_the_next_start_with_no
 #[tokio::test]
 async fn told_to_end_it_answers_what_runs_and_goes() -> Result {
     let dir = tempfile::tempdir()?;
-    let mut labels = Labels::start(dir.path(), 1_500).await?;
+    let mut labels = Labels::start(dir.path(), 3_000).await?;
     let pid = labels.child.id().ok_or("it has ended")?.to_string();
     let ending = async {
-        while labels.operation(KEY).await?["state"] != "processing" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let claimed = async {
+            while labels.operation(KEY).await?["state"] != "processing" {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Result::Ok(())
+        };
+        timeout(LIMIT, claimed).await??;
         Ok(std::process::Command::new("kill").args(["-s", "INT", &pid]).status()?.success())
     };
     let (answer, ending): (_, Result<bool>) = tokio::join!(labels.ask(KEY, FOR_ANN), ending);

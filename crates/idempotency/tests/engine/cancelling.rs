@@ -31,6 +31,8 @@ async fn cancelling_a_running_one_takes_it_back_and_a_final_one_stands() -> Resu
     assert_eq!((seen.undone.load(Ordering::SeqCst), effects(&place.path)?), (1, 0));
 
     seen.gate.add_permits(1);
+    engine.run(request([8; 16], "7")).await;
+    engine.idle().await;
     assert!(body(&engine.run(request([8; 16], "7")).await).is_some());
     let Cancel::Is(record) = engine.cancel("a", [8; 16]).await? else { return Err("it is final".into()) };
     assert_eq!(record.state, State::Settled { outcome: "done".into() });

@@ -10,9 +10,9 @@ async fn a_response_expires_and_the_claim_does_not() -> Result {
     let (place, seen) = (Place::new()?, Seen::open());
     let engine = place.engine(&seen, config()).await?;
     engine.run(request(KEY, "7")).await;
-    seen.clock_offset_s.store(59, Ordering::SeqCst);
+    seen.clock_offset_s.store(3_500, Ordering::SeqCst);
     assert!(body(&engine.run(request(KEY, "7")).await).is_some());
-    seen.clock_offset_s.store(61, Ordering::SeqCst);
+    seen.clock_offset_s.store(3_700, Ordering::SeqCst);
     for purged in [1, 0] {
         let Answer::Expired { outcome, subject, .. } = engine.run(request(KEY, "7")).await else {
             return Err("not expired".into());

@@ -1,6 +1,6 @@
 //! Who may write a row: its living owner, and nobody for its age.
 
-use crate::place::{KEY, Place, Result, Seen, config, effects, leave_unfinished, request, within};
+use crate::place::{KEY, LIMIT, Place, Result, Seen, config, effects, leave_unfinished, request, within};
 use idempotency::{Answer, Cancel, Config, State};
 use rusqlite::Connection;
 use std::{path::Path, sync::atomic::Ordering, time::Duration};
@@ -74,7 +74,7 @@ async fn a_clock_that_jumps_takes_nothing_from_a_living_owner() -> Result {
         seen.clock_offset_s.store(year_s, Ordering::SeqCst);
         engine.start();
         let mut progress = engine.progress();
-        let told = tokio::time::timeout(Duration::from_secs(10), progress.wait_for(|progress| progress.taken_over));
+        let told = tokio::time::timeout(LIMIT, progress.wait_for(|progress| progress.taken_over));
         assert_eq!(told.await??.found, 1, "it was seen");
         assert_eq!(engine.run(request(KEY, "7")).await, Answer::InProgress);
         assert_eq!((seen.runs(), engine.lookup("a", KEY).await?.ok_or("no row")?.owner), (1, owner));

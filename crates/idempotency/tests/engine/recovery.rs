@@ -1,9 +1,10 @@
 //! What a process that died has left.
 
-use crate::place::{KEY, Place, Result, Seen, body, config, effects, leave_unfinished, request, within};
+use crate::place::{KEY, LIMIT, Place, Result, Seen, body, config, effects, leave_unfinished, request, within};
 use idempotency::{Answer, Config, Hindrance, Limits};
 use rusqlite::Connection;
 use std::{path::Path, time::Duration};
+use tokio::time::{Instant, timeout_at};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_dead_process_left_is_finished_with_nobody_asking() -> Result {
@@ -48,8 +49,7 @@ async fn however_much_was_left_is_taken_over_before_it_is_told_so() -> Result {
     let engine = place.engine(&seen, config()).await?;
     engine.start();
     let mut progress = engine.progress();
-    let told =
-        tokio::time::timeout(Duration::from_secs(10), progress.wait_for(|progress| progress.taken_over)).await??;
+    let told = tokio::time::timeout(LIMIT, progress.wait_for(|progress| progress.taken_over)).await??;
     assert_eq!((told.found, told.taken, taken_over(&place.path)?), (3_000, 3_000, 3_000));
     drop(told);
     within(|| seen.runs() == 3_000).await
@@ -64,6 +64,7 @@ async fn what_could_not_be_taken_over_is_tried_again_at_once() -> Result {
     let engine = place.engine(&seen, config()).await?;
     let other = Connection::open(&place.path)?;
     other.execute_batch("BEGIN IMMEDIATE")?;
+    let before_the_next_sweep = Instant::now() + Duration::from_secs(14);
     engine.start();
     let mut progress = engine.progress();
     // Answered once the store has given up on the locked file, and on what waited with it.
@@ -72,7 +73,7 @@ async fn what_could_not_be_taken_over_is_tried_again_at_once() -> Result {
     }
     assert!(!progress.borrow().taken_over);
     other.execute_batch("ROLLBACK")?;
-    tokio::time::timeout(Duration::from_secs(5), progress.wait_for(|progress| progress.taken_over)).await??;
+    timeout_at(before_the_next_sweep, progress.wait_for(|progress| progress.taken_over)).await??;
     assert_eq!(taken_over(&place.path)?, 300);
     Ok(())
 }
@@ -87,7 +88,7 @@ async fn more_than_may_run_at_once_is_taken_over_as_places_come_free() -> Result
     let engine = place.engine(&seen, Config { limits, ..config() }).await?;
     engine.start();
     let mut progress = engine.progress();
-    tokio::time::timeout(Duration::from_secs(10), progress.wait_for(|progress| progress.taken_over)).await??;
+    tokio::time::timeout(LIMIT, progress.wait_for(|progress| progress.taken_over)).await??;
     engine.idle().await;
     assert_eq!(effects(&place.path)?, 40);
     Ok(())

@@ -1,6 +1,6 @@
 //! Those who wait, those who go away, and those beyond the bounds.
 
-use crate::place::{KEY, Place, Result, Seen, body, config, effects, request, within};
+use crate::place::{KEY, LIMIT, Place, Result, Seen, body, config, effects, request, within};
 use idempotency::{Answer, Config, Hindrance, Limits, Request};
 use std::time::Duration;
 
@@ -36,12 +36,12 @@ async fn who_goes_away_ends_nothing() -> Result {
 async fn more_than_the_limit_of_waiters_do_not_wait() -> Result {
     let (place, seen) = (Place::new()?, Seen::shut());
     let limits = Limits { waiters_per_key: 2, ..Limits::default() };
-    let engine = place.engine(&seen, Config { limits, wait: Duration::from_secs(60), ..config() }).await?;
+    let engine = place.engine(&seen, Config { limits, ..config() }).await?;
     // Polled once each, so that both are seated before anybody else comes.
     let (mut first, mut second) = (Box::pin(engine.run(request(KEY, "7"))), Box::pin(engine.run(request(KEY, "7"))));
     assert!(futures::poll!(&mut first).is_pending() && futures::poll!(&mut second).is_pending());
-    // The one beyond the limit is answered although nothing has ended; the others would wait for a minute.
-    let beyond = tokio::time::timeout(Duration::from_secs(10), engine.run(request(KEY, "7"))).await?;
+    // The one beyond the limit is answered although nothing has ended; the others would wait for far longer.
+    let beyond = tokio::time::timeout(LIMIT / 2, engine.run(request(KEY, "7"))).await?;
     assert_eq!(beyond, Answer::InProgress);
     within(|| seen.runs() == 1).await?;
     assert_eq!(engine.run(request(KEY, "8")).await, Answer::Reused { differs: vec!["size".into()] }, "still compared");
@@ -56,15 +56,13 @@ async fn too_much_in_hand_is_told_as_such_and_what_is_known_all_the_same() -> Re
     let limits = Limits { running: 1, ..Limits::default() };
     let engine = place.engine(&seen, Config { limits, wait: Duration::from_millis(50), ..config() }).await?;
     seen.gate.add_permits(1);
-    let first = engine.run(request([9; 16], "7")).await;
+    // On a busy machine it may not be told its outcome yet.
+    engine.run(request([9; 16], "7")).await;
     engine.idle().await;
     assert_eq!(engine.run(request(KEY, "7")).await, Answer::InProgress);
     assert_eq!(engine.run(request([8; 16], "7")).await, Answer::Unavailable(Hindrance::TooMuch));
     assert_eq!(engine.lookup("a", [8; 16]).await?.map(|record| record.key), None, "nothing was claimed");
-    assert_eq!(
-        (body(&first), body(&engine.run(request([9; 16], "7")).await)),
-        (Some((&b"run 1"[..], false)), Some((&b"run 1"[..], true)))
-    );
+    assert_eq!(body(&engine.run(request([9; 16], "7")).await), Some((&b"run 1"[..], true)));
     assert_eq!(engine.run(request([9; 16], "8")).await, Answer::Reused { differs: vec!["size".into()] });
     seen.gate.add_permits(1);
     engine.idle().await;
@@ -94,11 +92,11 @@ async fn a_scope_that_has_too_much_in_hand_leaves_room_for_another() -> Result {
 async fn those_who_wait_are_bounded_over_all_keys_too() -> Result {
     let (place, seen) = (Place::new()?, Seen::shut());
     let limits = Limits { waiters: 2, ..Limits::default() };
-    let engine = place.engine(&seen, Config { limits, wait: Duration::from_secs(60), ..config() }).await?;
+    let engine = place.engine(&seen, Config { limits, ..config() }).await?;
     let (mut one, mut two) = (Box::pin(engine.run(request([1; 16], "7"))), Box::pin(engine.run(request([2; 16], "7"))));
     assert!(futures::poll!(&mut one).is_pending() && futures::poll!(&mut two).is_pending());
     for key in [[1; 16], [2; 16]] {
-        let beyond = tokio::time::timeout(Duration::from_secs(10), engine.run(request(key, "7"))).await?;
+        let beyond = tokio::time::timeout(LIMIT / 2, engine.run(request(key, "7"))).await?;
         assert_eq!(beyond, Answer::InProgress);
     }
     seen.gate.add_permits(2);
