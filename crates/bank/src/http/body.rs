@@ -1,14 +1,21 @@
 //! Reading a body: bounded in size and in time.
 
-use crate::http::answer::Refusal;
+use crate::http::{answer::Refusal, places::Unread};
 use axum::{
+    BoxError,
     body::Body,
     http::{HeaderMap, header},
 };
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming, SizeHint};
 use protocol::{BODY_BYTES_MAX, ProblemType};
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use thiserror::Error;
 
 /// How long a body may take to come.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -16,6 +23,44 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 const DISCARD_BYTES_MAX: usize = 1 << 20;
 /// And for how long.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// A body on its way, which gives its connection a lasting place once it is whole.
+pub(crate) struct Coming {
+    body: Incoming,
+    unread: Option<Unread>,
+}
+
+#[derive(Debug, Error)]
+#[error("the connection has lost its place to another")]
+struct PlaceLost;
+
+impl Coming {
+    pub(crate) fn new(body: Incoming, unread: Unread) -> Self {
+        Self { body, unread: Some(unread) }
+    }
+}
+
+impl hyper::body::Body for Coming {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            return Poll::Ready(Some(frame.map_err(Into::into)));
+        }
+        let lost = self.unread.take().is_some_and(|unread| !unread.whole());
+        Poll::Ready(lost.then(|| Err(PlaceLost.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        // Before, its end is still to be marked.
+        self.unread.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
 
 /// Refuses anything but plain `application/json`.
 pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use crate::{
     http::{
         answer::{self, Refusal},
-        body,
+        body::{self, Coming},
         door::Door,
         gate::Gate,
         keyed,
@@ -14,7 +14,11 @@ use crate::{
 };
 use axum::{Router, body::Body, http::request::Parts, response::IntoResponse};
 use futures::FutureExt;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use protocol::ProblemType;
 use std::{future::Future, io, net::SocketAddr, panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
@@ -176,10 +180,12 @@ async fn speak(
     let mut io = TimeoutStream::new(io);
     io.set_write_timeout(Some(WRITE_TIME_MAX));
     let io = Box::pin(io);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (serving, traffic) = (serving.clone(), traffic.clone());
         async move {
-            let Some(_in_hand) = place.ask() else { return Err(HungUp) };
+            let whole = request.body().is_end_stream();
+            let Some(in_hand) = place.ask(whole) else { return Err(HungUp) };
+            let request = request.map(|body| Coming::new(body, in_hand.unread()));
             let _counted = Counted::new(&traffic.requests);
             let (start, asked) = (Instant::now(), serving.metrics.counting.request());
             let response = answer(request, &serving, &traffic, local).await;
@@ -197,7 +203,7 @@ async fn speak(
     let result = tokio::select! {
         result = connection.as_mut() => result,
         () = place.lost() => {
-            tracing::debug!("a connection that asked for nothing makes way for another");
+            tracing::debug!("a connection that had nothing begun makes way for another");
             return;
         }
         () = finish.cancelled() => {
@@ -215,7 +221,7 @@ async fn speak(
 }
 
 async fn answer(
-    request: hyper::Request<Incoming>,
+    request: hyper::Request<Coming>,
     serving: &Serving,
     traffic: &Traffic,
     local: SocketAddr,
@@ -269,35 +275,54 @@ fn admit(parts: &mut Parts, serving: &Serving, traffic: &Traffic, local: SocketA
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::routing::get;
+    use axum::{
+        extract::Request,
+        routing::{get, post},
+    };
     use protocol::Key;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
+        task::JoinSet,
+    };
 
     const KEY: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
 
-    /// A connection to a service with one good path and one that panics.
-    fn connect(draining: bool) -> (DuplexStream, impl Future<Output = ()>) {
+    /// A service with one good path, one that panics, and one that reads a body.
+    fn service() -> Serving {
         async fn panics() -> &'static str {
             std::panic::resume_unwind(Box::new("the test asks for it"))
         }
+        async fn reads(request: Request) -> Result<&'static str, Refusal> {
+            let (parts, body) = request.into_parts();
+            body::read(&parts.headers, body).await.map(|_| "read")
+        }
         let router = Router::new().route("/good", get(async || "good")).route("/bad", get(panics));
+        let router = router.route("/read", post(reads)).fallback(answer::not_found);
         let metrics = Arc::new(Metrics::new("test", None));
-        let serving = Serving { door: Door::default(), gate: Gate::default(), router, metrics };
+        Serving { door: Door::default(), gate: Gate::default(), router, metrics }
+    }
+
+    /// A connection on one of these places.
+    async fn connect_at(places: &Arc<Places>, draining: bool) -> (DuplexStream, impl Future<Output = ()> + use<>) {
         let traffic = Traffic { draining: CancellationToken::new(), requests: watch::Sender::new(0) };
         if draining {
             traffic.draining.cancel();
         }
         let (client, server) = tokio::io::duplex(4_096);
         let local = "127.0.0.1:8460".parse().unwrap();
+        let place = places.take().await;
         let spoken = async move {
-            let place = Places::new(1).take().await;
-            speak(server, local, &place, Arc::new(serving), Arc::new(traffic), CancellationToken::new()).await;
+            speak(server, local, &place, Arc::new(service()), Arc::new(traffic), CancellationToken::new()).await;
         };
         (client, spoken)
     }
 
+    async fn connect(draining: bool) -> (DuplexStream, impl Future<Output = ()>) {
+        connect_at(&Places::new(1), draining).await
+    }
+
     async fn ask(draining: bool, path: &str, headers: &str) -> String {
-        let (mut client, spoken) = connect(draining);
+        let (mut client, spoken) = connect(draining).await;
         let asking = async move {
             let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{headers}\r\n");
             client.write_all(request.as_bytes()).await.unwrap();
@@ -310,7 +335,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_loses_its_place() {
-        let (mut client, spoken) = connect(false);
+        let (mut client, spoken) = connect(false).await;
         let asking = async {
             let request = b"GET /good HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(10_000);
             // An error is the end of the connection.
@@ -318,6 +343,33 @@ mod tests {
         };
         let both = async { tokio::join!(asking, spoken) };
         tokio::time::timeout(WRITE_TIME_MAX * 2, both).await.expect("the place is held");
+    }
+
+    /// Less than any body is waited for.
+    const AT_ONCE: Duration = Duration::from_millis(500);
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_never_come_whole_keep_nobody_out() {
+        // Refused for its head, with the rest read and dropped; refused as there is nothing; and let in.
+        for head in ["/read HTTP/1.1\r\nOrigin: null", "/nothing HTTP/1.1", "/read HTTP/1.1"] {
+            let (places, began) = (Places::new(3), Instant::now());
+            let (mut crowd, mut connections) = (Vec::new(), JoinSet::new());
+            for sent in ["", "half"].repeat(4) {
+                let (mut client, spoken) = connect_at(&places, false).await;
+                connections.spawn(spoken);
+                let request = format!("POST {head}\r\nHost: 127.0.0.1\r\nContent-Length: 8\r\n\r\n{sent}");
+                client.write_all(request.as_bytes()).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                crowd.push(client);
+            }
+            let (mut client, spoken) = connect_at(&places, false).await;
+            connections.spawn(spoken);
+            let request = b"POST /read HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
+            client.write_all(request).await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 ") && began.elapsed() < AT_ONCE, "{answer} {:?}", began.elapsed());
+        }
     }
 
     #[tokio::test]

@@ -126,7 +126,7 @@ impl Counting {
         u64::try_from(self.in_hand.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Requests whose client went away before the answer.
+    /// Requests whose client went away, or lost its place, before the answer.
     pub(crate) fn abandoned(&self) -> u64 {
         self.abandoned.load(Ordering::Relaxed)
     }

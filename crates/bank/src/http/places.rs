@@ -1,8 +1,9 @@
 //! The places for connections: so many and no more, and none of them lost to a client that asks for nothing.
 //!
-//! A newcomer who finds all places taken gets that of the connection that has asked for nothing for the longest: one that
-//! is kept open for later, one that never finishes its head, one that doesn't read. A connection with a request in hand
-//! keeps its place. Where all have one, the newcomer waits, and those behind it wait in the system's own queue.
+//! A newcomer who finds all places taken gets that of the connection that has had nothing begun for the longest: one that
+//! is kept open for later, one that never finishes its head or its body, one that doesn't read. From the moment a request
+//! has come whole, body included, its connection keeps the place. Where all have such a request, the newcomer waits, and
+//! those behind it wait in the system's own queue.
 
 use std::{
     collections::BTreeMap,
@@ -44,10 +45,23 @@ enum State {
     New(Instant),
     /// The last answer was given then.
     Answered(Instant),
-    /// A request is being answered.
+    /// The head of a request came then. Its body is not whole, and nothing is begun.
+    Reading(Instant),
+    /// A request has come whole and is being answered.
     Asked,
     /// Another connection has the place.
     Lost,
+}
+
+impl State {
+    /// Since when nothing has been begun; none where the place can't be taken.
+    fn idle_since(self) -> Option<Instant> {
+        match self {
+            Self::New(since) | Self::Reading(since) => Some(since),
+            Self::Answered(since) => (since.elapsed() >= ANSWER_TIME_MIN).then_some(since),
+            Self::Asked | Self::Lost => None,
+        }
+    }
 }
 
 /// A place that is taken; given back when dropped.
@@ -58,7 +72,10 @@ pub(crate) struct Held {
 }
 
 /// Marks a connection as having a request in hand, until dropped.
-pub(crate) struct InHand<'a>(&'a Place);
+pub(crate) struct InHand(Arc<Place>);
+
+/// A request whose body has not been read to its end. Dropped before that, nobody wants the rest.
+pub(crate) struct Unread(Arc<Place>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics while it holds one of these locks, so what they guard is whole.
@@ -70,7 +87,7 @@ impl Places {
         Arc::new(Self { max, taken: Mutex::default(), given_back: Notify::new() })
     }
 
-    /// Takes a place; waits while every connection has a request in hand.
+    /// Takes a place; waits while every connection has a request that came whole.
     pub(crate) async fn take(self: &Arc<Self>) -> Held {
         loop {
             if let Some(held) = self.try_take() {
@@ -93,8 +110,8 @@ impl Places {
         Some(Held { places: self.clone(), number, place })
     }
 
-    /// Has the connection end that has asked for nothing for the longest. False where every one has a request in hand, or was just
-    /// answered.
+    /// Has the connection end that has had nothing begun for the longest. False where every one has a request that came
+    /// whole, or was just answered.
     pub(crate) fn free_one(&self) -> bool {
         lock(&self.taken).free_one()
     }
@@ -102,35 +119,33 @@ impl Places {
 
 impl Taken {
     fn free_one(&mut self) -> bool {
-        let idle = self.list.iter().filter_map(|(&number, place)| match *lock(&place.state) {
-            State::New(since) => Some((since, number)),
-            State::Answered(since) if since.elapsed() >= ANSWER_TIME_MIN => Some((since, number)),
-            _ => None,
-        });
-        let Some((_, number)) = idle.min() else { return false };
-        let Some(place) = self.list.remove(&number) else { return false };
-        let mut state = lock(&place.state);
-        if matches!(*state, State::Asked) {
-            // It was asked just now.
-            drop(state);
-            self.list.insert(number, place);
-            return false;
+        loop {
+            let idle = self.list.iter().filter_map(|(&number, place)| Some((lock(&place.state).idle_since()?, number)));
+            let Some((since, number)) = idle.min() else { return false };
+            let Some(place) = self.list.get(&number) else { return false };
+            let mut state = lock(&place.state);
+            // Otherwise it was asked just now, and another one has been idle for longer.
+            if state.idle_since() == Some(since) {
+                *state = State::Lost;
+                place.lost.cancel();
+                drop(state);
+                self.list.remove(&number);
+                return true;
+            }
         }
-        *state = State::Lost;
-        place.lost.cancel();
-        true
     }
 }
 
 impl Held {
-    /// Marks that a request is in hand. None where the place was lost: then nothing may be begun.
-    pub(crate) fn ask(&self) -> Option<InHand<'_>> {
+    /// Marks that a request is in hand, and whether it has come whole or its body is still to be read. None where the place was
+    /// lost: then nothing may be begun.
+    pub(crate) fn ask(&self, whole: bool) -> Option<InHand> {
         let mut state = lock(&self.place.state);
         if matches!(*state, State::Lost) {
             return None;
         }
-        *state = State::Asked;
-        Some(InHand(&self.place))
+        *state = if whole { State::Asked } else { State::Reading(Instant::now()) };
+        Some(InHand(self.place.clone()))
     }
 
     /// Waits until the place is lost.
@@ -139,9 +154,43 @@ impl Held {
     }
 }
 
-impl Drop for InHand<'_> {
+impl InHand {
+    /// For whoever reads the body.
+    pub(crate) fn unread(&self) -> Unread {
+        Unread(self.0.clone())
+    }
+}
+
+impl Unread {
+    /// Marks that the request has come whole, so that it keeps the place. False where the place was lost before: then nothing
+    /// may be begun.
+    pub(crate) fn whole(self) -> bool {
+        self.0.begin()
+    }
+}
+
+impl Place {
+    fn begin(&self) -> bool {
+        let mut state = lock(&self.state);
+        if matches!(*state, State::Reading(_)) {
+            *state = State::Asked;
+        }
+        !matches!(*state, State::Lost)
+    }
+}
+
+impl Drop for Unread {
     fn drop(&mut self) {
-        *lock(&self.0.state) = State::Answered(Instant::now());
+        self.0.begin();
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        if !matches!(*state, State::Lost) {
+            *state = State::Answered(Instant::now());
+        }
     }
 }
 
@@ -164,10 +213,10 @@ mod tests {
         let first = places.take().await;
         tokio::time::advance(Duration::from_millis(10)).await;
         let (second, third) = (places.take().await, places.take().await);
-        let in_hand = first.ask().unwrap();
+        let in_hand = first.ask(true).unwrap();
         let newcomer = places.take().await;
         assert!(second.lost().now_or_never().is_some() && third.lost().now_or_never().is_none());
-        assert!(second.ask().is_none(), "nothing is begun on a lost place");
+        assert!(second.ask(true).is_none(), "nothing is begun on a lost place");
         assert!(first.lost().now_or_never().is_none(), "a request is in hand");
         drop(in_hand);
         drop(second);
@@ -180,7 +229,7 @@ mod tests {
     async fn where_all_have_a_request_in_hand_the_newcomer_waits_for_one_to_end() {
         let places = Places::new(1);
         let held = places.take().await;
-        let in_hand = held.ask().unwrap();
+        let in_hand = held.ask(true).unwrap();
         let mut newcomer = Box::pin(places.take());
         assert!(timeout(Duration::from_secs(60), &mut newcomer).await.is_err());
         drop(in_hand);
@@ -192,9 +241,27 @@ mod tests {
     async fn an_answer_has_the_time_to_go_out() {
         let places = Places::new(1);
         let held = places.take().await;
-        drop(held.ask());
+        drop(held.ask(true));
         let began = Instant::now();
         places.take().await;
         assert!(began.elapsed() >= ANSWER_TIME_MIN && held.lost().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_keeps_its_place_from_when_its_body_is_whole() {
+        let places = Places::new(2);
+        let (first, second) = (places.take().await, places.take().await);
+        let (in_hand, slow) = (first.ask(false).unwrap(), second.ask(false).unwrap());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(in_hand.unread().whole());
+        let third = places.take().now_or_never().expect("the other body is not there");
+        assert!(second.lost().now_or_never().is_some() && first.lost().now_or_never().is_none());
+        assert!(!slow.unread().whole(), "nothing is begun on a lost place");
+        drop(slow);
+        assert!(second.ask(true).is_none(), "lost for ever");
+        // Nobody wants its body, so it is begun without.
+        let without = third.ask(false).unwrap();
+        drop(without.unread());
+        assert!(timeout(Duration::from_secs(60), places.take()).await.is_err());
     }
 }

@@ -5,7 +5,7 @@ mod crowd;
 #[path = "../program/mod.rs"]
 mod program;
 
-use crowd::{idle, never_reading, slow_bodies, slow_heads};
+use crowd::{bodies_that_never_come, idle, never_reading, slow_bodies, slow_heads};
 use program::{ALONE, BANK, LIMIT, Life, Program, Result};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
@@ -152,13 +152,30 @@ async fn more_connections_than_there_are_places_take_them_from_those_who_ask_for
     bank.end().await
 }
 
+/// The bank with as many open files as many systems give, and with no right to more: enough for 448 connections.
+fn few_files() -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "ulimit -n 1024 && exec \"$0\" \"$@\"", BANK]);
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_never_come_keep_nobody_out() -> Result {
+    let _alone = ALONE.lock().await;
+    let bank = Bank::start(Some(few_files())).await?;
+    let address = bank.program.address;
+    // With a secret and without: more than there are places, each.
+    let crowd =
+        (bodies_that_never_come(address, SECRET, 500).await?, bodies_that_never_come(address, "sk_none", 500).await?);
+    println!("longest payment: {:?}", bank.keep_paying(Duration::from_secs(5)).await?);
+    drop(crowd);
+    bank.end().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn few_open_files_are_enough() -> Result {
     let _alone = ALONE.lock().await;
-    // As many as many systems give, with no right to more.
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", "ulimit -n 1024 && exec \"$0\" \"$@\"", BANK]);
-    let bank = Bank::start(Some(command)).await?;
+    let bank = Bank::start(Some(few_files())).await?;
     let crowd = (idle(bank.program.address, 1_200).await?, slow_heads(bank.program.address, 300).await?);
     println!("longest payment: {:?}", bank.keep_paying(Duration::from_secs(3)).await?);
     drop(crowd);
