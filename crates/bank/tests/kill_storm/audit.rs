@@ -77,25 +77,49 @@ impl Count {
     }
 }
 
-/// Waits until no operation is unfinished, and says how long that took; an error where it takes longer than `limit`.
-pub(crate) async fn all_finished(site: &Site, limit: Duration) -> Result<Duration> {
-    let (bank, since) = (read_only(site)?, Instant::now());
-    loop {
-        let left: i64 = bank.query_row("SELECT count(*) FROM operations WHERE state = 0", [], |row| row.get(0))?;
-        let after = since.elapsed();
-        if left == 0 {
-            return Ok(after);
+/// What the bank's file holds at a moment. So much of it as is unfinished has a time to be finished in.
+pub(crate) struct Found {
+    since: Instant,
+    last_id: i64,
+    /// Operations that are unfinished.
+    pub(crate) unfinished: i64,
+}
+
+impl Found {
+    /// Looks. Before a start, this is what the process is to finish, and the time runs from before it is there.
+    pub(crate) fn now(site: &Site) -> Result<Self> {
+        let sql = "SELECT coalesce(max(id), 0), count(*) FILTER (WHERE state = 0) FROM operations";
+        let (last_id, unfinished) = bank_file(site)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Self { since: Instant::now(), last_id, unfinished })
+    }
+
+    /// Waits until all of it is finished, whatever came since, and says how long that took from the look on; an error where it
+    /// takes longer than `limit`.
+    pub(crate) async fn is_finished(&self, site: &Site, limit: Duration) -> Result<Duration> {
+        let bank = bank_file(site)?;
+        loop {
+            let sql = "SELECT count(*) FROM operations WHERE state = 0 AND id <= ?1";
+            let left: i64 = bank.query_row(sql, [self.last_id], |row| row.get(0))?;
+            let after = self.since.elapsed();
+            if left == 0 && after <= limit {
+                return Ok(after);
+            }
+            if after > limit {
+                return Err(format!("{left} of {} operations are unfinished after {after:?}", self.unfinished).into());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        if after > limit {
-            return Err(format!("{left} operations are unfinished after {after:?}").into());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Both files, the gateway's as `gateway`, for a reader that changes nothing.
-fn read_only(site: &Site) -> Result<Connection> {
-    let connection = Connection::open_with_flags(site.dir.path().join("bank.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+/// The bank's file, for a reader that changes nothing.
+fn bank_file(site: &Site) -> Result<Connection> {
+    Ok(Connection::open_with_flags(site.dir.path().join("bank.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+/// Both files, the gateway's as `gateway`.
+fn both_files(site: &Site) -> Result<Connection> {
+    let connection = bank_file(site)?;
     let gateway = format!("file:{}?mode=ro", site.dir.path().join("gateway.db").display());
     connection.execute("ATTACH ?1 AS gateway", [gateway])?;
     Ok(connection)
@@ -288,7 +312,7 @@ const RECOVERED: &str = "
     WHERE later < epoch";
 
 fn check_files(site: &Site, attention: Attention, count: &mut Count) -> Result {
-    let files = read_only(site)?;
+    let files = both_files(site)?;
     for (what, sql) in NOTHING {
         let found = files.prepare(sql)?.query_map([], |_| Ok(()))?.count();
         count.same(what, found, 0);
@@ -329,7 +353,7 @@ async fn check_books(site: &Site, attention: Attention, count: &mut Count) -> Re
     count.charges = number(&gateway, "charges")?;
     count.gateway_requests = number(&gateway, "requests")?;
     let returned = number(&gateway, "refunds")?;
-    let files = read_only(site)?;
+    let files = both_files(site)?;
     let one = |sql: &str| files.query_row(sql, [], |row| row.get::<_, i64>(0));
     let approved =
         |kind: &str| one(&format!("SELECT count(*) FROM operations WHERE outcome = 'approved' AND kind = '{kind}'"));

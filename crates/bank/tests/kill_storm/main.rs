@@ -9,7 +9,7 @@ mod site;
 mod traffic;
 mod wire;
 
-use audit::{Attention, Count, all_finished, audit};
+use audit::{Attention, Count, Found, audit};
 use hyper::Method;
 use program::{ALONE, LIMIT, Life, Program, Result};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -27,8 +27,10 @@ use tokio_util::sync::CancellationToken;
 use traffic::{Sent, random_ms};
 use wire::{Ask, Wire};
 
-/// What is unfinished at the last start must be finished so long after it and after the end of the faults.
+/// What is unfinished at the last start must be finished so long after it, once there are no faults any more.
 const FINISHED_WITHIN: Duration = Duration::from_secs(15);
+/// Connections that the load comes from.
+const CLIENTS: usize = 32;
 
 fn seed() -> Result<u64> {
     let seed = match std::env::var("KASSA_STORM_SEED") {
@@ -42,7 +44,7 @@ fn seed() -> Result<u64> {
 
 /// Kills both programs at random under load until the bank was killed `enough` times.
 async fn storm(site: &Site, seed: u64, enough: u32, gateway_faults: Faults) -> Result<(Vec<Sent>, [Deaths; 2])> {
-    let load = Load::start(site, seed);
+    let load = Load::start(site, CLIENTS, seed);
     let stop = CancellationToken::new();
     let of_gateway = async {
         let chance = StdRng::seed_from_u64(seed ^ 1);
@@ -74,12 +76,49 @@ async fn killed_200_times_under_load_it_charges_what_it_approves_with_nobody_ret
     let (sent, deaths) = storm(&site, seed, 200, Box::new(faulty_gateway)).await?;
     println!("{deaths:?} in {:?}", began.elapsed());
     let _gateway = up(&site.gateway, &json!([])).await?;
+    let left = Found::now(&site)?;
     let _bank = up(&site.bank, &json!([])).await?;
-    println!("all finished after {:?}", all_finished(&site, FINISHED_WITHIN).await?);
+    println!("{} finished after {:?}", left.unfinished, left.is_finished(&site, FINISHED_WITHIN).await?);
     let count = audit(&site, &sent, Attention::None).await?;
     println!("{count:?} after {:?}", began.elapsed());
     assert!(deaths[0].kills == 200 && deaths[0].unready > 0 && deaths[1].kills > 0, "{deaths:?}");
     assert_storm(&count);
+    Ok(())
+}
+
+/// Clients that leave something unfinished.
+const LEAVING: usize = 300;
+/// What they leave, at the least: more than is taken over in one write.
+const LEFT_MIN: i64 = 300;
+/// Clients that pay after the last start, each one payment after the other, so that there is always something to write.
+const PAYING: usize = 64;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_kill_left_is_finished_in_time_though_others_never_stop_paying() -> Result {
+    let _alone = ALONE.lock().await;
+    let (site, seed) = (Site::new()?, seed()?);
+    let (gateway, bank) = (up(&site.gateway, &json!([])).await?, up(&site.bank, &json!([])).await?);
+    let leaving = Load::start(&site, LEAVING, seed);
+    // From now on nothing is finished.
+    gateway.kill().await?;
+    let began = Instant::now();
+    while Found::now(&site)?.unfinished < LEFT_MIN {
+        assert!(began.elapsed() < LIMIT, "too little is left");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    bank.kill().await?;
+    let mut sent = leaving.end().await?.all();
+    let _gateway = up(&site.gateway, &json!([])).await?;
+    let paying = Load::start(&site, PAYING, seed ^ 1);
+    let left = Found::now(&site)?;
+    let _bank = up(&site.bank, &json!([])).await?;
+    let took = left.is_finished(&site, FINISHED_WITHIN).await?;
+    let paid = paying.end().await?.all();
+    println!("{} were left and finished after {took:?}, beside {} others", left.unfinished, paid.len());
+    assert!(left.unfinished >= LEFT_MIN && paid.len() > PAYING, "the bank was not busy");
+    sent.extend(paid);
+    Found::now(&site)?.is_finished(&site, FINISHED_WITHIN).await?;
+    println!("{:?}", audit(&site, &sent, Attention::None).await?);
     Ok(())
 }
 
@@ -135,35 +174,39 @@ async fn killed_at_every_named_point_it_charges_what_it_approves() -> Result {
     let _alone = ALONE.lock().await;
     let (site, seed) = (Site::new()?, seed()?);
     let mut chance = StdRng::seed_from_u64(seed);
-    let load = Load::start(&site, seed);
+    let load = Load::start(&site, CLIENTS, seed);
     let mut gateway = up(&site.gateway, &json!([])).await?;
     let mut bank = up(&site.bank, &json!([])).await?;
     for at in ["received", "claimed", "gateway_answered", "saved"] {
         for _ in 0..DEATHS_AT_A_POINT {
-            die_at(&site.bank, &mut bank, at, &mut chance).await?;
+            die_at(&site, &site.bank, &mut bank, at, &mut chance).await?;
         }
     }
+    let mut left = Found::now(&site)?;
     for at in ["received", "committed"] {
         for _ in 0..DEATHS_AT_A_POINT {
-            die_at(&site.gateway, &mut gateway, at, &mut chance).await?;
+            left = die_at(&site, &site.gateway, &mut gateway, at, &mut chance).await?;
         }
     }
+    // While the load goes on.
+    println!("{} finished after {:?}", left.unfinished, left.is_finished(&site, FINISHED_WITHIN).await?);
     let sheet = load.end().await?;
-    println!("all finished after {:?}", all_finished(&site, FINISHED_WITHIN).await?);
+    Found::now(&site)?.is_finished(&site, FINISHED_WITHIN).await?;
     let count = audit(&site, &sheet.all(), Attention::None).await?;
     println!("6 points, {DEATHS_AT_A_POINT} deaths at each: {count:?}");
     assert_storm(&count);
     Ok(())
 }
 
-/// Has the process die in one of the next passes of a point, and starts it again.
-async fn die_at(program: &Program, life: &mut Life, at: &str, chance: &mut StdRng) -> Result {
+/// Has the process die in one of the next passes of a point, and starts it again. Says what was there before that start.
+async fn die_at(site: &Site, program: &Program, life: &mut Life, at: &str, chance: &mut StdRng) -> Result<Found> {
     let skip = chance.random_range(0..20);
     tell(program, &json!([{"at": at, "do": "abort", "skip": skip, "times": 1}])).await?;
     let status = timeout(LIMIT, life.ended()).await.map_err(|_| format!("nothing came by {at}"))??;
     assert_eq!(status.signal(), Some(ABORTED), "at {at}: {status}");
+    let found = Found::now(site)?;
     *life = up(program, &json!([])).await?;
-    Ok(())
+    Ok(found)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,12 +215,13 @@ async fn what_a_foreign_answer_leaves_for_a_person_is_right_after_a_requeue() ->
     let (site, seed) = (Site::new()?, seed()?);
     let (sent, deaths) = storm(&site, seed, 20, Box::new(foreign_gateway)).await?;
     let _gateway = up(&site.gateway, &json!([])).await?;
+    let unfinished = Found::now(&site)?;
     let _bank = up(&site.bank, &json!([])).await?;
-    all_finished(&site, FINISHED_WITHIN).await?;
+    unfinished.is_finished(&site, FINISHED_WITHIN).await?;
     let before = audit(&site, &sent, Attention::Allowed).await?;
     let left = before.state("needs_attention");
     assert_eq!(requeue_all(&site).await?, left, "all that needs attention is listed");
-    all_finished(&site, FINISHED_WITHIN).await?;
+    Found::now(&site)?.is_finished(&site, FINISHED_WITHIN).await?;
     let after = audit(&site, &sent, Attention::None).await?;
     println!("{deaths:?}: {left} needed attention; then {after:?}");
     assert!(left > 0, "no foreign answer was met");

@@ -17,8 +17,6 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Connections that the load comes from.
-const CLIENTS: usize = 32;
 const SIGKILL: i32 = 9;
 /// How long a start takes on a machine that has time.
 const QUICK_START: Duration = Duration::from_millis(100);
@@ -63,9 +61,9 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn start(site: &Site, seed: u64) -> Self {
+    pub(crate) fn start(site: &Site, clients: usize, seed: u64) -> Self {
         let load = Self { sheet: Arc::default(), stop: CancellationToken::new(), clients: TaskTracker::new() };
-        for number in 0..CLIENTS {
+        for number in 0..clients {
             let chance = StdRng::seed_from_u64(seed ^ (number as u64 + 1) << 32);
             load.clients.spawn(client(site.bank.address, load.sheet.clone(), load.stop.clone(), chance));
         }
