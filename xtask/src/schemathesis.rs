@@ -22,22 +22,26 @@ const FOLDER: &str = "tests/schemathesis";
 const MERCHANT: &str = "shop";
 const SECRET: &str = "sk_schemathesis";
 const OPERATOR: &str = "op_schemathesis";
+/// Where chance begins, where nothing else is asked for.
+const SEEDS: [u32; 3] = [1, 2, 3];
+/// Requests for each call and kind of test, where nothing else is asked for.
+const EXAMPLES: u32 = 60;
 /// How long the bank may take to be ready, and to answer one question.
 const READY_TIME_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where chance begins; each seed is a run of its own
-    #[arg(long = "seed", value_name = "NUMBER", default_values_t = [1, 2, 3])]
+    #[arg(long = "seed", value_name = "NUMBER", default_values_t = SEEDS)]
     seeds: Vec<u32>,
     /// Requests for each call and kind of test
-    #[arg(long, value_name = "NUMBER", default_value_t = 60)]
+    #[arg(long, value_name = "NUMBER", default_value_t = EXAMPLES)]
     examples: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seeds: vec![1, 2, 3], examples: 60 }
+        Self { seeds: SEEDS.to_vec(), examples: EXAMPLES }
     }
 }
 
