@@ -27,6 +27,12 @@ impl<W: Work> Engine<W> {
     /// # Errors
     /// [`Unavailable`] where the store can't be written; then nothing is promised.
     pub async fn cancel(&self, scope: &str, key: [u8; 16]) -> Result<Cancel, Unavailable> {
+        let told = self.make_sure(scope, key).await;
+        self.inner.counters.cancelled(&told);
+        told
+    }
+
+    async fn make_sure(&self, scope: &str, key: [u8; 16]) -> Result<Cancel, Unavailable> {
         let deadline = Instant::now() + self.inner.config.wait;
         let name: Name = (scope.into(), key);
         let record = self.wish(name.clone()).await?;

@@ -2,7 +2,9 @@
 //! atomic addition for each answer.
 
 use crate::{
+    cancel::Cancel,
     engine::{Answer, Engine, Unavailable},
+    record::State,
     rows,
     work::Work,
 };
@@ -35,10 +37,18 @@ pub struct Counts {
     pub panics: u64,
     /// Stored responses that were dropped as expired.
     pub purged: u64,
-    /// Operations that an earlier process left unfinished, as they were counted at the start.
+    /// Answers to wishes to cancel: the key never has an effect.
+    pub cancel_cancelled: u64,
+    /// Wishes to cancel that changed nothing: the operation was final, was not taken back, or needs attention.
+    pub cancel_kept: u64,
+    /// Wishes to cancel that are stored, and were told that the operation settles first.
+    pub cancel_settling: u64,
+    /// Wishes to cancel that could not be taken.
+    pub cancel_unavailable: u64,
+    /// Operations that were processing at the start: an earlier process had them in hand.
     pub found_at_start: u64,
-    /// Operations in hand right now.
-    pub running: u64,
+    /// Operations that this process has in hand right now.
+    pub in_hand: u64,
     /// Requests that wait for an operation right now.
     pub waiting: u64,
 }
@@ -47,10 +57,10 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backlog {
-    /// Operations that are processing.
+    /// Operations that are processing, whoever has them in hand.
     pub processing: u64,
-    /// Those of them that an earlier process left and that have not been taken over yet.
-    pub left: u64,
+    /// Those of them that are an earlier process's still: this one has not taken them over yet.
+    pub not_taken_over: u64,
     /// When the oldest of them was claimed.
     pub oldest_processing: Option<Timestamp>,
     /// Operations that need attention.
@@ -71,6 +81,10 @@ pub(crate) struct Counters {
     unavailable: AtomicU64,
     panics: AtomicU64,
     purged: AtomicU64,
+    cancel_cancelled: AtomicU64,
+    cancel_kept: AtomicU64,
+    cancel_settling: AtomicU64,
+    cancel_unavailable: AtomicU64,
 }
 
 impl Counters {
@@ -85,6 +99,16 @@ impl Counters {
             Answer::Cancelled => &self.cancelled,
             Answer::Refused(_) => &self.refused,
             Answer::Unavailable(_) => &self.unavailable,
+        };
+        kind.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn cancelled(&self, told: &Result<Cancel, Unavailable>) {
+        let kind = match told {
+            Ok(Cancel::Is(record)) if record.state == State::Cancelled => &self.cancel_cancelled,
+            Ok(Cancel::Is(_)) => &self.cancel_kept,
+            Ok(Cancel::Settling) => &self.cancel_settling,
+            Err(_) => &self.cancel_unavailable,
         };
         kind.fetch_add(1, Ordering::Relaxed);
     }
@@ -117,8 +141,12 @@ impl<W: Work> Engine<W> {
             unavailable: read(&counters.unavailable),
             panics: read(&counters.panics),
             purged: read(&counters.purged),
+            cancel_cancelled: read(&counters.cancel_cancelled),
+            cancel_kept: read(&counters.cancel_kept),
+            cancel_settling: read(&counters.cancel_settling),
+            cancel_unavailable: read(&counters.cancel_unavailable),
             found_at_start: self.inner.progress.borrow().found,
-            running: *self.inner.flights.count().borrow() as u64,
+            in_hand: *self.inner.flights.count().borrow() as u64,
             waiting: u64::from(self.inner.flights.waiters()),
         }
     }

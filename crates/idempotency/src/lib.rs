@@ -69,10 +69,15 @@
 //! What you refuse before you call [`Engine::run`] (no key, no valid body, no right) has claimed nothing, so the corrected
 //! request may come under the same key. [`Engine::lookup`] says what became of a key, also long after its response has expired.
 //!
+//! # What it counts
+//! [`Engine::counts`] says what this process has done and has in hand, [`Engine::backlog`] what the store holds that is not final. An
+//! operation is *processing* in the store from its claim until it is final or needs attention; it is *in hand* while this process
+//! is at it. After a crash the next process finds some that are processing and that nobody has in hand: it takes them over.
+//!
 //! # Limits
-//! [`Limits`] bound what is in hand: operations that run, requests that wait for one key, requests that wait for any. Those who
+//! [`Limits`] bound what is in hand: operations, requests that wait for one key, requests that wait for any. Those who
 //! wait hold a channel, and no thread and no connection of the store. One beyond the bound is answered at once:
-//! [`InProgress`](Answer::InProgress) where the key is running, [`Unavailable`](Answer::Unavailable) where it is new. The
+//! [`InProgress`](Answer::InProgress) where the key is in hand, [`Unavailable`](Answer::Unavailable) where it is new. The
 //! store's own queue is bounded too. A row, of some hundred bytes without its response, stays for each key for ever.
 //!
 //! # With an axum service

@@ -209,7 +209,7 @@ pub(crate) fn backlog(connection: &Connection, epoch: u32) -> rusqlite::Result<B
         .query_row([ours], |row| {
             Ok(Backlog {
                 processing: row.get::<_, i64>(0)?.unsigned_abs(),
-                left: row.get::<_, i64>(1)?.unsigned_abs(),
+                not_taken_over: row.get::<_, i64>(1)?.unsigned_abs(),
                 oldest_processing: row.get::<_, Option<i64>>(2)?.map(time),
                 needing_attention: row.get::<_, i64>(3)?.unsigned_abs(),
             })

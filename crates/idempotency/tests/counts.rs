@@ -87,9 +87,36 @@ async fn each_answer_is_counted_as_what_it_is() -> Result {
     assert_eq!((counts.first, counts.replayed, counts.reused), (1, 2, 1));
     assert_eq!((counts.cancelled, counts.refused, counts.needs_attention), (1, 1, 1));
     assert_eq!((counts.panics, counts.in_progress, counts.unavailable), (2, 0, 0));
-    assert_eq!((counts.running, counts.waiting), (0, 0));
+    assert_eq!((counts.in_hand, counts.waiting), (0, 0));
     let backlog = engine.backlog().await?;
     assert_eq!((backlog.processing, backlog.needing_attention, backlog.oldest_processing), (0, 1, None));
+    engine.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_wish_to_cancel_is_counted_as_what_it_was_told() -> Result {
+    let dir = tempfile::tempdir()?;
+    let gate = Arc::new(Semaphore::new(1));
+    let engine = open(dir.path(), &gate, 0, 100).await?;
+    let counted = || {
+        let counts = engine.counts();
+        [counts.cancel_cancelled, counts.cancel_kept, counts.cancel_settling, counts.cancel_unavailable]
+    };
+    for _ in 0..2 {
+        assert!(matches!(engine.cancel("me", [1; 16]).await?, Cancel::Is(_)));
+    }
+    assert!(matches!(engine.run(request(2, "thing", "a")).await, Answer::Done { .. }));
+    assert!(matches!(engine.cancel("me", [2; 16]).await?, Cancel::Is(_)));
+    assert_eq!(counted(), [2, 1, 0, 0]);
+    assert_eq!(engine.run(request(3, "thing", "a")).await, Answer::InProgress);
+    assert!(matches!(engine.cancel("me", [3; 16]).await?, Cancel::Settling));
+    assert_eq!(counted(), [2, 1, 1, 0]);
+    let other = rusqlite::Connection::open(dir.path().join("test.db"))?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    assert!(engine.cancel("me", [4; 16]).await.is_err());
+    assert_eq!(counted(), [2, 1, 1, 1]);
+    other.execute_batch("ROLLBACK")?;
     engine.close().await;
     Ok(())
 }
@@ -102,19 +129,19 @@ async fn what_an_earlier_process_left_is_told_until_it_is_taken_over() -> Result
     for key in [1, 2] {
         assert_eq!(engine.run(request(key, "thing", "a")).await, Answer::InProgress);
     }
-    assert_eq!((engine.counts().in_progress, engine.counts().running), (2, 2));
-    let Backlog { processing, left, oldest_processing, .. } = engine.backlog().await?;
-    assert_eq!((processing, left, oldest_processing.is_some()), (2, 0, true));
+    assert_eq!((engine.counts().in_progress, engine.counts().in_hand), (2, 2));
+    let Backlog { processing, not_taken_over, oldest_processing, .. } = engine.backlog().await?;
+    assert_eq!((processing, not_taken_over, oldest_processing.is_some()), (2, 0, true));
     engine.close().await; // as a crash
 
     let engine = open(dir.path(), &gate, 0, 100).await?;
     let left = engine.backlog().await?;
-    assert_eq!((left.processing, left.left), (2, 2));
+    assert_eq!((left.processing, left.not_taken_over), (2, 2));
     engine.start();
     let mut progress = engine.progress();
     progress.wait_for(|progress| progress.taken_over).await?;
     assert_eq!(engine.counts().found_at_start, 2);
-    assert_eq!((engine.backlog().await?.processing, engine.backlog().await?.left), (2, 0));
+    assert_eq!((engine.backlog().await?.processing, engine.backlog().await?.not_taken_over), (2, 0));
     gate.add_permits(2);
     engine.idle().await;
     assert_eq!(engine.backlog().await?, Backlog::default());

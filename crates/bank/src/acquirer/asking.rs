@@ -9,7 +9,7 @@ use crate::{
         reading::{self, Expected, Reading},
     },
     gateway::wire::Moved,
-    metrics::{Attempt, Attempts},
+    metrics::{GatewayCall, GatewayCalls},
 };
 use bytes::Bytes;
 use idempotency::Clock;
@@ -50,7 +50,7 @@ pub(crate) struct Gateway {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) breaker: Breaker,
-    pub(crate) attempts: Arc<Attempts>,
+    pub(crate) calls: Arc<GatewayCalls>,
 }
 
 /// What is done next to find out.
@@ -149,7 +149,7 @@ impl Gateway {
             Ok(raw) => reading::of_request(&raw, &request.expected),
             Err(why) => Reading::Unknown { why, retry_after_s: None },
         };
-        self.attempts.count(Attempt::Send, reading.ended(), start.elapsed());
+        self.calls.count(GatewayCall::Send, reading.ended(), start.elapsed());
         reading
     }
 
@@ -159,7 +159,7 @@ impl Gateway {
             Ok(raw) => reading::of_question(&raw, &request.expected),
             Err(why) => Reading::Unknown { why, retry_after_s: None },
         };
-        self.attempts.count(Attempt::Look, reading.ended(), start.elapsed());
+        self.calls.count(GatewayCall::Look, reading.ended(), start.elapsed());
         reading
     }
 

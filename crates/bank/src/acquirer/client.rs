@@ -1,10 +1,11 @@
 //! Calling the gateway.
 
 use crate::{
-    acquirer::reading::Raw,
+    acquirer::{one_asks::OneAsks, reading::Raw},
     files::OpenError,
     gateway::wire::{GATEWAY_ID, IDENTITY_PATH, Identity},
     http::secrets::Secret,
+    metrics::{Ended, GatewayCall, GatewayCalls},
 };
 use bytes::{Bytes, BytesMut};
 use protocol::Key;
@@ -14,8 +15,8 @@ use reqwest::{
 };
 use std::{
     io,
-    sync::{Mutex, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 use uuid::Uuid;
 
@@ -28,17 +29,21 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(4);
 /// How much of an answer is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1_024;
 
-/// A client of one gateway. It makes one attempt for each call and never repeats one by itself: what went wrong
-/// on the way is unknown to it, and whoever called decides.
+/// A client of one gateway. It makes one attempt for each call and repeats none whose request was begun to be written: what
+/// went wrong on the way is unknown to it, and whoever called decides. A connection that the gateway closed before anything was written
+/// on it is replaced by another, under the same key.
 pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
     identity: Mutex<Option<Uuid>>,
+    reaching: OneAsks<Result<Uuid, &'static str>>,
+    calls: Arc<GatewayCalls>,
 }
 
 impl Client {
-    /// A client of the gateway at that address, which asks for the secret.
-    pub(crate) fn new(address: Url, secret: Option<&Secret>) -> Result<Self, OpenError> {
+    /// A client of the gateway at that address, which asks for the secret. It counts its questions which gateway it is; all
+    /// other calls are counted where their answers are read.
+    pub(crate) fn new(address: Url, secret: Option<&Secret>, calls: Arc<GatewayCalls>) -> Result<Self, OpenError> {
         let wrong = |error: &dyn std::fmt::Display| OpenError::Io(io::Error::other(format!("no HTTP client: {error}")));
         let mut headers = HeaderMap::new();
         if let Some(secret) = secret {
@@ -58,7 +63,13 @@ impl Client {
             .tcp_nodelay(true)
             .build()
             .map_err(|error| wrong(&error))?;
-        Ok(Self { http, base: address.as_str().trim_end_matches('/').to_owned(), identity: Mutex::default() })
+        Ok(Self {
+            http,
+            base: address.as_str().trim_end_matches('/').to_owned(),
+            identity: Mutex::default(),
+            reaching: OneAsks::new(Duration::ZERO),
+            calls,
+        })
     }
 
     /// Which gateway it is, where that was found out before.
@@ -79,13 +90,21 @@ impl Client {
         }
     }
 
-    /// Asks which gateway it is, now.
+    /// Asks which gateway it is, now. All who ask while one call is under way share it, also where it fails.
     pub(crate) async fn reach(&self) -> Result<Uuid, &'static str> {
-        let raw = read(self.http.get(format!("{}{IDENTITY_PATH}", self.base))).await?;
-        let identity: Identity =
-            serde_json::from_slice(&raw.body).map_err(|_| "the gateway didn't say which one it is")?;
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity.gateway_id);
-        Ok(identity.gateway_id)
+        self.reaching.ask(self.identify()).await
+    }
+
+    async fn identify(&self) -> Result<Uuid, &'static str> {
+        let start = Instant::now();
+        let read = read(self.http.get(format!("{}{IDENTITY_PATH}", self.base))).await;
+        let identity = read.and_then(|raw| identity(&raw));
+        let ended = if identity.is_ok() { Ended::Known } else { Ended::Unknown };
+        self.calls.count(GatewayCall::Identify, ended, start.elapsed());
+        if let Ok(gateway) = identity {
+            *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway);
+        }
+        identity
     }
 
     /// Makes one attempt at a keyed request with a JSON body.
@@ -114,6 +133,17 @@ pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
             && (url.username(), url.password(), url.query(), url.fragment()) == ("", None, None, None)
     };
     Url::parse(text).ok().filter(plain).ok_or("write an address such as http://127.0.0.1:8461")
+}
+
+/// Which gateway an answer names. A name out of any other answer would be kept, and operations bound to it.
+fn identity(raw: &Raw) -> Result<Uuid, &'static str> {
+    let media_type = raw.content_type.split(';').next().unwrap_or_default().trim();
+    if raw.status != 200 || !media_type.eq_ignore_ascii_case("application/json") {
+        return Err("the gateway didn't say which one it is");
+    }
+    let identity: Identity =
+        serde_json::from_slice(&raw.body).map_err(|_| "the gateway's word on which one it is can't be read")?;
+    Ok(identity.gateway_id)
 }
 
 async fn read(request: RequestBuilder) -> Result<Raw, &'static str> {
@@ -153,6 +183,69 @@ fn why(error: &reqwest::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    const ID: &str = "0194f39f-8f00-7000-8000-000000000001";
+
+    /// A client of something that gives this answer to each request, and the count of what it asked.
+    async fn asking(status: u16, media_type: &str, body: String) -> io::Result<(Arc<Client>, Arc<GatewayCalls>)> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let head = format!("HTTP/1.1 {status} Why\r\nContent-Type: {media_type}\r\nConnection: close\r\n");
+        let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = [0; 4_096];
+                // The client's requests have no body and come in one piece. What goes wrong shows in what the client is told.
+                let _ = stream.read(&mut head).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        let calls = Arc::new(GatewayCalls::default());
+        let address = address(&url).map_err(io::Error::other)?;
+        let client = Client::new(address, None, calls.clone()).map_err(io::Error::other)?;
+        Ok((Arc::new(client), calls))
+    }
+
+    fn identified(calls: &GatewayCalls) -> Vec<(&'static str, u64)> {
+        calls.of(GatewayCall::Identify).by_end().filter(|(_, count)| *count > 0).collect()
+    }
+
+    #[tokio::test]
+    async fn one_call_asks_which_gateway_it_is_for_all_who_need_to_know() {
+        for (status, ended) in [(200, "known"), (503, "unknown")] {
+            let body = format!("{{\"gateway_id\":\"{ID}\"}}");
+            let (client, calls) = asking(status, "application/json", body).await.unwrap();
+            let told = futures::future::join_all((0..50).map(|_| client.identity())).await;
+            assert!(told.iter().all(|told| told.is_ok() == (status == 200)), "{told:?}");
+            assert_eq!(identified(&calls), [(ended, 1)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_gateways_own_word_says_which_one_it_is() {
+        let named = format!("{{\"gateway_id\":\"{ID}\"}}");
+        let whole = format!("{{\"more\":1,\"gateway_id\":\"{ID}\"}}");
+        for media_type in ["application/json", "Application/JSON; charset=utf-8"] {
+            let (client, _) = asking(200, media_type, whole.clone()).await.unwrap();
+            assert_eq!(client.identity().await.map(|id| id.to_string()).as_deref(), Ok(ID));
+        }
+        for (status, media_type, body) in [
+            (404, "application/json", named.as_str()),
+            (500, "application/json", &named),
+            (201, "application/json", &named),
+            (200, "text/html", &named),
+            (200, "application/json-seq", &named),
+            (200, "application/json", "{}"),
+        ] {
+            let (client, calls) = asking(status, media_type, body.to_owned()).await.unwrap();
+            assert!(client.identity().await.is_err(), "{status} {media_type} {body}");
+            assert_eq!((client.known_identity(), identified(&calls)), (None, vec![("unknown", 1)]));
+        }
+    }
 
     #[test]
     fn an_address_is_plain_and_a_wrong_one_is_not_repeated() {

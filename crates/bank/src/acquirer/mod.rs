@@ -12,6 +12,7 @@ pub(crate) mod keyed;
 pub(crate) mod lab_calls;
 pub(crate) mod ledger;
 pub(crate) mod names;
+pub(crate) mod one_asks;
 pub(crate) mod operations;
 pub(crate) mod operator;
 pub(crate) mod payments;
@@ -36,7 +37,7 @@ use crate::{
     ids,
     lab::{self, Lab, clock::LabClock, rules::Point},
     listening::listen,
-    metrics::{self, Attempts, Metrics},
+    metrics::{self, GatewayCalls, Metrics},
     openapi::Calls,
 };
 use acquiring::Acquiring;
@@ -44,7 +45,9 @@ use asking::Gateway;
 use axum::{Router, extract::State, response::Response};
 use breaker::Breaker;
 use client::Client;
+use health::Health;
 use idempotency::{Config, Engine, Limits};
+use one_asks::OneAsks;
 use rusqlite::Connection;
 use serde::{Serialize, Serializer};
 use share::Shares;
@@ -81,6 +84,7 @@ pub(crate) struct Inner {
     pub(crate) wait: Duration,
     pub(crate) lab: Option<Arc<Lab>>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: OneAsks<Health>,
     /// Whether the operator's calls are there.
     pub(crate) operated: bool,
     /// Last, so that the lock that it holds is let go after all other handles of the store.
@@ -121,25 +125,27 @@ impl Bank {
         // Looked at before anything is made.
         let named = config.gateway_url.as_deref().map(client::address).transpose().map_err(OpenError::GatewayUrl)?;
         let (lock, store) = files::open(config.db.clone(), schema).await?;
+        let calls = Arc::new(GatewayCalls::default());
         let (client, own_gateway, gateway_url) = match named {
-            Some(address) => (Client::new(address, None)?, None, config.gateway_url.clone().unwrap_or_default()),
+            Some(address) => {
+                (Client::new(address, None, calls.clone())?, None, config.gateway_url.clone().unwrap_or_default())
+            }
             None => {
                 // Only this bank moves money at its own gateway.
                 let secret = Secret::new(ids::secret());
                 let (gateway, listener) = own_gateway(&config, secret.clone()).await?;
                 let url = url(&listener)?;
                 let address = client::address(&url).map_err(OpenError::GatewayUrl)?;
-                (Client::new(address, Some(&secret))?, Some((gateway, listener)), url)
+                (Client::new(address, Some(&secret), calls.clone())?, Some((gateway, listener)), url)
             }
         };
         let clock = Arc::new(LabClock::default());
-        let attempts = Arc::new(Attempts::default());
         let gateway = Gateway {
             client,
             store: store.clone(),
             clock: clock.clone(),
             breaker: Breaker::new(),
-            attempts: attempts.clone(),
+            calls: calls.clone(),
         };
         let gateway = Arc::new(gateway);
 
@@ -166,7 +172,8 @@ impl Bank {
             retention: config.retention,
             wait: config.wait,
             lab,
-            metrics: Arc::new(Metrics::new(metrics::OF_BANK, Some(attempts))),
+            metrics: Arc::new(Metrics::new(metrics::OF_BANK, Some(calls))),
+            health: health::asked(),
             operated: config.operator.is_some(),
             engine,
         };

@@ -12,20 +12,24 @@ use crate::{
         answer::{self, Refusal},
         counting::Counting,
     },
-    metrics::{histogram::Histogram, written::Written},
+    metrics::{
+        histogram::Histogram,
+        written::{Process, Written},
+    },
 };
 use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
 use idempotency::{Clock, Engine, Work};
+use jiff::Timestamp;
 use prometheus_client::{encoding::prometheus_text, registry::Registry};
 use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 use store::Store;
 
@@ -41,14 +45,15 @@ pub(crate) const OF_GATEWAY: &str = "kassa_gateway";
 pub(crate) struct Metrics {
     pub(crate) counting: Counting,
     /// What the gateway was asked; counted by a bank.
-    pub(crate) attempts: Option<Arc<Attempts>>,
+    pub(crate) gateway_calls: Option<Arc<GatewayCalls>>,
     prefix: &'static str,
-    started: Instant,
+    /// By the machine's clock: the lab moves the service's own.
+    started: Timestamp,
 }
 
 impl Metrics {
-    pub(crate) fn new(prefix: &'static str, attempts: Option<Arc<Attempts>>) -> Self {
-        Self { counting: Counting::default(), attempts, prefix, started: Instant::now() }
+    pub(crate) fn new(prefix: &'static str, gateway_calls: Option<Arc<GatewayCalls>>) -> Self {
+        Self { counting: Counting::default(), gateway_calls, prefix, started: Timestamp::now() }
     }
 
     /// The answer to `GET /metrics`. What the store has to be asked for is left out while it can't be read, which
@@ -68,19 +73,19 @@ impl Metrics {
             }
         };
         let written = Written {
-            uptime: self.started.elapsed(),
             routes: self.counting.routes(),
             in_hand: self.counting.in_hand(),
             abandoned: self.counting.abandoned(),
-            attempts: self.attempts.clone(),
+            gateway_calls: self.gateway_calls.clone(),
             breaker_open,
             counts: engine.counts(),
             backlog,
             now: clock.now(),
             commits: store.work().commits,
         };
-        let mut registry = Registry::with_prefix(self.prefix);
-        registry.register_collector(Box::new(written));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Process { started: self.started }));
+        registry.sub_registry_with_prefix(self.prefix).register_collector(Box::new(written));
         let mut text = String::new();
         if prometheus_text::encode(&mut text, &registry).is_err() {
             return Err(answer::failed("the metrics can't be written down"));
@@ -89,16 +94,23 @@ impl Metrics {
     }
 }
 
-/// What an attempt at the gateway was for.
+/// What the gateway was called for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attempt {
-    /// A request, under its key.
+pub(crate) enum GatewayCall {
+    /// The question which gateway it is.
+    Identify,
+    /// A request, under its key: what an operation counts as an attempt.
     Send,
     /// A question by reference.
     Look,
 }
 
-/// How an attempt ended.
+impl GatewayCall {
+    pub(crate) const ALL: [(Self, &'static str); 3] =
+        [(Self::Identify, "identify"), (Self::Send, "send"), (Self::Look, "look")];
+}
+
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Known,
@@ -122,32 +134,31 @@ impl Ended {
     ];
 }
 
-/// Attempts of one kind.
+/// Calls of one kind.
 #[derive(Debug, Default)]
-pub(crate) struct AttemptCount {
+pub(crate) struct CallCount {
     ended: [AtomicU64; Ended::ALL.len()],
     pub(crate) times: Histogram,
 }
 
-/// What the gateway was asked, and how that ended.
+/// What the gateway was called for, and how that ended.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts {
-    pub(crate) sent: AttemptCount,
-    pub(crate) looked: AttemptCount,
-}
+pub(crate) struct GatewayCalls([CallCount; GatewayCall::ALL.len()]);
 
-impl Attempts {
-    pub(crate) fn count(&self, attempt: Attempt, ended: Ended, time: Duration) {
-        let of = match attempt {
-            Attempt::Send => &self.sent,
-            Attempt::Look => &self.looked,
-        };
+impl GatewayCalls {
+    pub(crate) fn count(&self, call: GatewayCall, ended: Ended, time: Duration) {
+        let of = self.of(call);
         of.ended[ended as usize].fetch_add(1, Ordering::Relaxed);
         of.times.add(time);
     }
+
+    /// The calls of one kind.
+    pub(crate) fn of(&self, call: GatewayCall) -> &CallCount {
+        &self.0[call as usize]
+    }
 }
 
-impl AttemptCount {
+impl CallCount {
     /// How often each end came.
     pub(crate) fn by_end(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Ended::ALL.iter().zip(&self.ended).map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)))
@@ -156,13 +167,20 @@ impl AttemptCount {
 
 /// What the document says of the numbers that an operator would have an alarm on.
 pub(crate) const ADVICE: &str = "\
-Numbers since the start of the process, in Prometheus' text format. Names begin with `kassa_bank_`; a gateway serves its own, \
-which begin with `kassa_gateway_`. Alarms that are worth having:\n\n\
+Numbers since the start of the process, in Prometheus' text format. Names begin with `kassa_bank_`, but for \
+`process_start_time_seconds`; a gateway serves its own, which begin with `kassa_gateway_`. Alarms that are worth having:\n\n\
 - `operations{state=\"needs_attention\"}` above 0: a person must look.\n\
 - `oldest_processing_seconds` above a minute: the gateway is away, or something hangs.\n\
-- `http_requests_total` with status 500 growing: the bank fails. With status 503: its store can't be written.\n\
-- `gateway_attempts_total{result=\"unknown\"}` growing faster than `known`, or `gateway_breaker_open` at 1: the gateway is ill.\n\
+- `http_requests_total` with status 500 growing: the bank fails. With status 503: it can't take requests, because its store can't \
+be read or written, because it has too much in hand, or because it is going down (then `route` is `none`).\n\
+- `store_waiting` staying high, or `store_overloaded_total` growing: the disk is too slow for what comes. \
+`rate(store_commit_seconds_total) / rate(store_commits_total)` is how long a commit takes, and \
+`rate(store_pieces_total) / rate(store_commits_total)` how many writes share one.\n\
+- `gateway_calls_total{result=\"unknown\"}` growing faster than `known`, or `gateway_breaker_open` at 1: the gateway is ill. With \
+`call=\"identify\"` it is away.\n\
 - `store_readable` at 0, or `work_panics_total` growing.\n\n\
+An operation is `processing` from its claim until it is final or needs attention, whoever is at it. It is *in hand* while this process is \
+at it: `operations_in_hand` is the smaller one where an earlier process left some that this one has not taken over yet.\n\n\
 No label holds a key, a card token, a secret or an id.";
 
 #[cfg(test)]
@@ -170,16 +188,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_counted_under_its_own_name() {
-        let attempts = Attempts::default();
-        for (ended, _) in Ended::ALL {
-            attempts.count(Attempt::Look, ended, Duration::ZERO);
+    fn a_call_is_counted_as_what_it_is_and_under_how_it_ended() {
+        for (call, _) in GatewayCall::ALL {
+            let calls = GatewayCalls::default();
+            for (ended, _) in Ended::ALL {
+                calls.count(call, ended, Duration::ZERO);
+            }
+            calls.count(call, Ended::OtherGateway, Duration::ZERO);
+            let counted: Vec<_> = calls.of(call).by_end().map(|(name, count)| (name.to_owned(), count)).collect();
+            let wanted =
+                Ended::ALL.map(|(ended, name)| (name.to_owned(), if ended == Ended::OtherGateway { 2 } else { 1 }));
+            assert_eq!(counted, wanted);
+            let others = GatewayCall::ALL.into_iter().filter(|(other, _)| *other != call);
+            assert!(others.flat_map(|(other, _)| calls.of(other).by_end()).all(|(_, count)| count == 0));
         }
-        attempts.count(Attempt::Look, Ended::OtherGateway, Duration::ZERO);
-        let counted: Vec<_> = attempts.looked.by_end().map(|(name, count)| (name.to_owned(), count)).collect();
-        let wanted =
-            Ended::ALL.map(|(ended, name)| (name.to_owned(), if ended == Ended::OtherGateway { 2 } else { 1 }));
-        assert_eq!(counted, wanted);
-        assert!(attempts.sent.by_end().all(|(_, count)| count == 0));
     }
 }

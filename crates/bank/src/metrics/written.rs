@@ -2,7 +2,7 @@
 
 use crate::{
     http::counting::RouteCount,
-    metrics::{Attempts, histogram::Times},
+    metrics::{GatewayCall, GatewayCalls, histogram::Times},
 };
 use idempotency::{Backlog, Counts};
 use jiff::Timestamp;
@@ -11,16 +11,15 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet},
     metrics::{MetricType, exemplar::Exemplar},
 };
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 /// All that a service tells, as it was when it was asked.
 #[derive(Debug)]
 pub(crate) struct Written {
-    pub(crate) uptime: Duration,
     pub(crate) routes: Vec<Arc<RouteCount>>,
     pub(crate) in_hand: u64,
     pub(crate) abandoned: u64,
-    pub(crate) attempts: Option<Arc<Attempts>>,
+    pub(crate) gateway_calls: Option<Arc<GatewayCalls>>,
     /// Of a bank: whether its gateway fails, so that one call at a time tries whether it is back.
     pub(crate) breaker_open: Option<bool>,
     pub(crate) counts: Counts,
@@ -28,6 +27,20 @@ pub(crate) struct Written {
     pub(crate) backlog: Option<Backlog>,
     pub(crate) now: Timestamp,
     pub(crate) commits: u64,
+}
+
+/// What is told of the process, under a name that all programs share.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) started: Timestamp,
+}
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let started_s = self.started.as_millisecond() as f64 / 1e3;
+        let help = "When the service was opened, in seconds since 1970.";
+        Page(&mut encoder).gauge("process_start_time_seconds", help, started_s)
+    }
 }
 
 /// A name and its value.
@@ -43,7 +56,7 @@ impl Collector for Written {
             let help = "Whether the gateway fails, so that one call at a time tries whether it is back: 1 or 0.";
             page.gauge("gateway_breaker_open", help, if open { 1.0 } else { 0.0 })?;
         }
-        self.attempts.as_ref().map_or(Ok(()), |attempts| gateway(attempts, &mut page))
+        self.gateway_calls.as_ref().map_or(Ok(()), |calls| gateway(calls, &mut page))
     }
 }
 
@@ -51,7 +64,6 @@ impl Written {
     fn service(&self, page: &mut Page<'_, '_>) -> fmt::Result {
         let version: [Label; 1] = [("version", env!("CARGO_PKG_VERSION"))];
         page.gauges("build_info", "The version that runs; always 1.", [(version, 1.0)])?;
-        page.gauge("uptime_seconds", "How long the service has been up.", self.uptime.as_secs_f64())?;
         page.counter(
             "store_commits",
             "Durable commits of the store, each of which may hold many writes.",
@@ -80,7 +92,7 @@ impl Written {
             "Time from the head of a request to its answer, a wait for the outcome included.",
             times,
         )?;
-        let help = "Requests that are being answered.";
+        let help = "Requests that this process has in hand: begun, and not answered yet.";
         page.gauge("http_requests_in_hand", help, self.in_hand as f64)?;
         page.counter("http_requests_abandoned", "Requests whose client went away before the answer.", self.abandoned)
     }
@@ -103,18 +115,30 @@ impl Written {
             "Answers to keyed requests that were valid: made by this request, replayed, told to come again, or refused.",
             answers.map(|(kind, count)| ([("kind", kind)], count)),
         )?;
-        page.gauge("operations_in_hand", "Operations that run in this process.", counts.running as f64)?;
+        let cancellations: [(&str, u64); 4] = [
+            ("cancelled", counts.cancel_cancelled),
+            ("kept", counts.cancel_kept),
+            ("settling", counts.cancel_settling),
+            ("unavailable", counts.cancel_unavailable),
+        ];
+        page.counters(
+            "cancellations",
+            "Answers to wishes to cancel a key: it never charges, it stays as it is, it settles first, or nothing could be stored.",
+            cancellations.map(|(kind, count)| ([("kind", kind)], count)),
+        )?;
+        let help = "Operations that this process has in hand: it is at them right now.";
+        page.gauge("operations_in_hand", help, counts.in_hand as f64)?;
         page.gauge("requests_waiting", "Requests that wait for an operation's outcome.", counts.waiting as f64)?;
         page.counter("work_panics", "Panics of an operation's work, each caught and tried again.", counts.panics)?;
         page.counter("responses_purged", "Stored responses that were dropped as expired.", counts.purged)?;
-        let help = "Operations that an earlier process left unfinished, counted at the start.";
+        let help = "Operations that were processing at the start: an earlier process had them in hand.";
         page.gauge("recovery_found", help, counts.found_at_start as f64)?;
         self.backlog.as_ref().map_or(Ok(()), |backlog| self.backlog(backlog, page))
     }
 
     fn backlog(&self, backlog: &Backlog, page: &mut Page<'_, '_>) -> fmt::Result {
-        let help = "Operations of an earlier process that have not been taken over yet.";
-        page.gauge("recovery_left", help, backlog.left as f64)?;
+        let help = "Operations that are processing since an earlier process, and that this one has not taken over yet.";
+        page.gauge("recovery_not_taken_over", help, backlog.not_taken_over as f64)?;
         let states: [([Label; 1], f64); 2] = [
             ([("state", "processing")], backlog.processing as f64),
             ([("state", "needs_attention")], backlog.needing_attention as f64),
@@ -125,18 +149,18 @@ impl Written {
     }
 }
 
-fn gateway(attempts: &Attempts, page: &mut Page<'_, '_>) -> fmt::Result {
-    let kinds = [("send", &attempts.sent), ("look", &attempts.looked)];
-    let by_end = kinds.iter().flat_map(|(attempt, count)| {
-        count.by_end().map(move |(result, count)| ([("attempt", *attempt), ("result", result)], count))
+fn gateway(calls: &GatewayCalls, page: &mut Page<'_, '_>) -> fmt::Result {
+    let kinds = GatewayCall::ALL.map(|(call, name)| (name, calls.of(call)));
+    let by_end = kinds.iter().flat_map(|(call, count)| {
+        count.by_end().map(move |(result, count)| ([("call", *call), ("result", result)], count))
     });
     page.counters(
-        "gateway_attempts",
-        "Attempts at the gateway: requests sent under their key, and looks by reference. `unknown` is asked again.",
+        "gateway_calls",
+        "Calls to the gateway: the question which one it is, requests sent under their key, and looks by reference. After `unknown` it is called again.",
         by_end,
     )?;
-    let times = kinds.iter().map(|(attempt, count)| ([("attempt", *attempt)], count.times.read()));
-    page.histograms("gateway_attempt_duration_seconds", "How long an attempt at the gateway took.", times)
+    let times = kinds.iter().map(|(call, count)| ([("call", *call)], count.times.read()));
+    page.histograms("gateway_call_duration_seconds", "How long a call to the gateway took.", times)
 }
 
 /// The page as it is being written.

@@ -55,7 +55,10 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     {
         assert_eq!(send(pay(number, card)?).await?.status, status);
     }
-    assert_eq!(send(bank.request("PUT", &format!("/v1/operations/{}/cancellation", key(3)))?).await?.status, 200);
+    for number in [3, 3, 1] {
+        let cancel = bank.request("PUT", &format!("/v1/operations/{}/cancellation", key(number)))?;
+        assert_eq!(send(cancel).await?.status, 200);
+    }
     assert_eq!(send(pay(3, "tok_visa")?).await?.status, 410);
     assert_eq!(bank.get("/nowhere").await?.status, 404);
     assert_eq!(bank.get("/v1/payments/pay_unheard_of").await?.status, 404);
@@ -77,8 +80,14 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     assert_eq!(seen.get("kassa_bank_http_requests_total{route=\"none\",method=\"any\",status=\"404\"}"), 1.0);
     let answers = |kind: &str| seen.get(&format!("kassa_bank_keyed_answers_total{{kind=\"{kind}\"}}"));
     assert_eq!(["first", "replayed", "reused", "cancelled", "refused"].map(answers), [2.0, 2.0, 1.0, 1.0, 1.0]);
-    assert_eq!(seen.get("kassa_bank_gateway_attempts_total{attempt=\"send\",result=\"known\"}"), 2.0);
-    assert_eq!(seen.get("kassa_bank_gateway_attempt_duration_seconds_count{attempt=\"send\"}"), 2.0);
+    let cancellations = |kind: &str| seen.get(&format!("kassa_bank_cancellations_total{{kind=\"{kind}\"}}"));
+    assert_eq!(["cancelled", "kept", "settling", "unavailable"].map(cancellations), [2.0, 1.0, 0.0, 0.0]);
+    let calls = |call: &str| seen.get(&format!("kassa_bank_gateway_calls_total{{call=\"{call}\",result=\"known\"}}"));
+    assert_eq!(["identify", "send", "look"].map(calls), [1.0, 2.0, 0.0]);
+    assert_eq!(seen.get("kassa_bank_gateway_call_duration_seconds_count{call=\"send\"}"), 2.0);
+    let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs_f64();
+    let up_s = now_s - seen.get("process_start_time_seconds");
+    assert!((0.0..60.0).contains(&up_s), "up for {up_s} s");
     assert_eq!(seen.get("kassa_bank_operations{state=\"processing\"}"), 0.0);
     // This very request.
     assert_eq!(seen.get("kassa_bank_http_requests_in_hand"), 1.0);
@@ -88,7 +97,8 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     assert_eq!(of_gateway.get("kassa_gateway_keyed_answers_total{kind=\"first\"}"), 2.0);
     let charges = "kassa_gateway_http_requests_total{route=\"/v1/charges\",method=\"POST\",status=\"201\"}";
     assert_eq!(of_gateway.get(charges), 1.0);
-    assert!(of_gateway.0.keys().all(|sample| sample.starts_with("kassa_gateway_")));
+    let named = |sample: &String| sample.starts_with("kassa_gateway_") || sample == "process_start_time_seconds";
+    assert!(of_gateway.0.keys().all(named));
     bank.end().await
 }
 
@@ -116,8 +126,23 @@ async fn what_is_not_final_is_shown_while_it_is_not() -> Result {
     assert_eq!(send(stuck).await?.status, 409);
     let attention = "kassa_bank_operations{state=\"needs_attention\"}";
     within(async || Ok((samples(&bank).await?.get(attention) == 1.0).then_some(()))).await?;
-    let result = "kassa_bank_gateway_attempts_total{attempt=\"send\",result=\"needs_attention\"}";
+    let result = "kassa_bank_gateway_calls_total{call=\"send\",result=\"needs_attention\"}";
     assert_eq!(samples(&bank).await?.get(result), 1.0);
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_was_never_there_shows() -> Result {
+    let dir = tempfile::tempdir()?;
+    // The discard port, at which nobody listens.
+    let away = BankConfig { gateway_url: Some("http://127.0.0.1:9".into()), ..config(dir.path()) };
+    let bank = Running::start(BankConfig { wait: Duration::from_millis(50), ..away }).await?;
+    assert_eq!(send(bank.keyed("/v1/payments", &key(1), &coffee("tok_visa"))?).await?.status, 409);
+    let unknown = "kassa_bank_gateway_calls_total{call=\"identify\",result=\"unknown\"}";
+    within(async || Ok((samples(&bank).await?.get(unknown) >= 2.0).then_some(()))).await?;
+    let seen = samples(&bank).await?;
+    let sent = seen.0.iter().filter(|(sample, _)| sample.contains("gateway_calls_total{call=\"send\""));
+    assert_eq!(sent.map(|(_, count)| count).sum::<f64>(), 0.0, "nothing was sent to a gateway that nobody knows");
     bank.end().await
 }
 

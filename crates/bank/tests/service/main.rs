@@ -243,6 +243,32 @@ async fn an_attempt_that_can_never_be_counted_is_for_a_person() -> Result {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn however_many_ask_for_the_health_it_is_found_out_four_times_a_second() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let asked = async || -> Result<u32> {
+        let page = bank.http.get(format!("{}/metrics", bank.gateway_url)).send().await?.text().await?;
+        let count = "kassa_gateway_http_requests_total{route=\"/v1/gateway\",method=\"GET\",status=\"200\"} ";
+        Ok(page.lines().find_map(|line| line.strip_prefix(count)).unwrap_or("0").parse()?)
+    };
+    // The bank asks its gateway who it is at its start.
+    within(async || asked().await.ok().filter(|asked| *asked > 0)).await?;
+    let (before, start) = (asked().await?, std::time::Instant::now());
+    let asking: Vec<_> = (0..100)
+        .map(|_| {
+            let (http, url) = (bank.http.clone(), format!("{}/healthz", bank.url));
+            tokio::spawn(async move { http.get(url).send().await })
+        })
+        .collect();
+    for task in asking {
+        assert_eq!(task.await??.status(), 200);
+    }
+    let (found_out, may) = (asked().await? - before, 2 + start.elapsed().as_millis() / 250);
+    assert!(found_out >= 1 && u128::from(found_out) <= may, "{found_out} times, {may} at most");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn health_names_the_part_that_is_away() -> Result {
     let dir = tempfile::tempdir()?;
     let bank = start(config(dir.path())).await?;
