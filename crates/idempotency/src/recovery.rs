@@ -137,12 +137,12 @@ impl<W: Work> Engine<W> {
         true
     }
 
-    /// Operations that need attention, after number `after`, oldest first, at most 256.
+    /// Operations that need attention, after number `after`, oldest first, at most `limit`.
     ///
     /// # Errors
     /// [`Unavailable`] where the store can't be read.
-    pub async fn needing_attention(&self, after: i64) -> Result<Vec<Record>, Unavailable> {
-        Ok(self.inner.store.read(move |connection| rows::needing_attention(connection, after, PAGE)).await?)
+    pub async fn needing_attention(&self, after: i64, limit: u32) -> Result<Vec<Record>, Unavailable> {
+        Ok(self.inner.store.read(move |connection| rows::needing_attention(connection, after, limit)).await?)
     }
 
     /// Puts an operation that needed attention back to work, after a person has looked, and has it in hand where the engine is not

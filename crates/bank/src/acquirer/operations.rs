@@ -67,12 +67,15 @@ pub(crate) fn state(record: &Record) -> OperationState {
     }
 }
 
+/// What was asked for in an operation.
+pub(crate) fn kind(record: &Record) -> Option<Kind> {
+    let name = record.kind.as_deref()?;
+    [Kind::Payment, Kind::Refund].into_iter().find(|kind| kind.as_str() == name)
+}
+
 /// An operation in the words of the contract.
 pub(crate) async fn operation(bank: &Inner, key: Key, record: Record) -> Result<Operation, Refusal> {
-    let kind = record
-        .kind
-        .as_deref()
-        .and_then(|name| [Kind::Payment, Kind::Refund].into_iter().find(|kind| kind.as_str() == name));
+    let kind = kind(&record);
     let state = state(&record);
     let result = match (state, kind) {
         (OperationState::Approved | OperationState::Declined, Some(kind)) => result(bank, record.id, kind).await?,

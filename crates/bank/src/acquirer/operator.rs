@@ -23,6 +23,8 @@ use utoipa::ToSchema;
 
 /// Where what needs attention is listed.
 pub(crate) const ATTENTION_PATH: &str = "/operator/attention";
+/// Operations in a page of it at most.
+pub(crate) const ATTENTION_MAX: usize = 256;
 /// Where an operation is put back to work.
 pub(crate) const REQUEUE_PATH: &str = "/operator/operations/{merchant}/{key}/requeue";
 
@@ -35,9 +37,9 @@ pub(crate) struct Attention {
     key: Key,
     /// The short form of the key.
     short_code: ShortCode,
-    /// `payment` or `refund`.
+    /// What was asked for.
     #[schema(required)]
-    kind: Option<String>,
+    kind: Option<Kind>,
     /// Why the bank could not finish it.
     reason: String,
     /// When the key was claimed.
@@ -47,7 +49,7 @@ pub(crate) struct Attention {
     /// The bank's own key for it at the gateway.
     #[schema(required)]
     gateway_key: Option<Key>,
-    /// How often the gateway was asked.
+    /// How often the request was sent. Questions by reference don't count.
     gateway_attempts: u32,
 }
 
@@ -65,13 +67,17 @@ pub(crate) async fn list(
 ) -> Result<Response, Refusal> {
     let invalid = |_| Refusal::new(ProblemType::RequestInvalid, "`after` must be a `next` of this list");
     let Query(page) = page.map_err(invalid)?;
-    let records = bank.engine.needing_attention(page.after).await.map_err(Refusal::from)?;
+    // One more than is shown, to know whether there is a next page.
+    let found = bank.engine.needing_attention(page.after, ATTENTION_MAX as u32 + 1).await;
+    let mut records = found.map_err(Refusal::from)?;
+    let more = records.len() > ATTENTION_MAX;
+    records.truncate(ATTENTION_MAX);
     let ids: Vec<(i64, Purpose)> = records.iter().map(|record| (record.id, purpose(record))).collect();
     let found = bank.store.read(move |connection| {
         ids.into_iter().map(|(id, purpose)| calls::get(connection, id, purpose)).collect::<rusqlite::Result<Vec<_>>>()
     });
     let found = found.await.map_err(Refusal::from)?;
-    let next = records.last().map(|record| record.id);
+    let next = records.last().filter(|_| more).map(|record| record.id);
     let now = bank.clock.now();
     let data: Vec<_> =
         records.into_iter().zip(found).filter_map(|(record, call)| attention(record, call, now)).collect();
@@ -79,13 +85,14 @@ pub(crate) async fn list(
 }
 
 fn attention(record: Record, call: Option<Call>, now: Timestamp) -> Option<Attention> {
+    let kind = operations::kind(&record);
     let EngineState::NeedsAttention { reason } = record.state else { return None };
     let key = Key::from_bytes(record.key).ok()?;
     Some(Attention {
         merchant: record.scope.to_string(),
         key,
         short_code: key.short_code(),
-        kind: record.kind,
+        kind,
         reason,
         created_at: record.created_at,
         age_s: now.duration_since(record.created_at).as_secs(),
@@ -111,5 +118,5 @@ pub(crate) async fn requeue(
 
 /// What the gateway was asked for in an operation.
 pub(crate) fn purpose(record: &Record) -> Purpose {
-    if record.kind.as_deref() == Some(Kind::Refund.as_str()) { Purpose::Refund } else { Purpose::Charge }
+    if operations::kind(record) == Some(Kind::Refund) { Purpose::Refund } else { Purpose::Charge }
 }

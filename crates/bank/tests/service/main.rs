@@ -209,6 +209,7 @@ async fn what_needed_attention_is_listed_and_settled_after_a_look_at_the_gateway
     assert_eq!(bank.get("/operator/attention", "sk_shop").await?.status(), 403);
     assert_eq!(bank.get("/operator/attention", "sk_nobody").await?.status(), 401);
     let list: Value = bank.get("/operator/attention", "op_1").await?.json().await?;
+    assert_eq!(list["next"], Value::Null, "it is the last page");
     assert_eq!((&list["data"][0]["key"], &list["data"][0]["merchant"]), (&json!(KEY), &json!("shop")), "{list}");
     assert_eq!(list["data"][0]["gateway_attempts"], 1, "{list}");
 
@@ -223,6 +224,32 @@ async fn what_needed_attention_is_listed_and_settled_after_a_look_at_the_gateway
 
     let bank = start(config(dir.path())).await?;
     assert_eq!(bank.get("/operator/attention", "op_1").await?.status(), 404, "without the flag nothing is there");
+    bank.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_attention_is_listed_to_its_end() -> Result {
+    const STUCK: usize = 257;
+    let dir = tempfile::tempdir()?;
+    let bank = start(BankConfig { operator: Some(Secret::new("op_1")), ..config(dir.path()) }).await?;
+    let other = rusqlite::Connection::open(dir.path().join("bank.db"))?;
+    let stick = "INSERT INTO operations (scope, key, state, kind, meaning, meaning_made, members, payload, owner, created_ms, reason)
+                 VALUES ('shop', ?1, 3, 'payment', zeroblob(32), 1, x'', x'00', 0, 0, 'the test says so')";
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    for number in 0..STUCK {
+        other.execute(stick, [uuid::Uuid::from_u128(0x4000_8000_0000_0000_0000 + number as u128).into_bytes()])?;
+    }
+    other.execute_batch("COMMIT")?;
+    let mut pages = Vec::new();
+    let mut query = String::new();
+    loop {
+        let page: Value = bank.get(&format!("/operator/attention{query}"), "op_1").await?.json().await?;
+        pages.push(page["data"].as_array().ok_or("no data")?.len());
+        let Some(next) = page["next"].as_i64() else { break };
+        query = format!("?after={next}");
+        assert!(pages.len() < 5, "{pages:?}");
+    }
+    assert_eq!(pages, [STUCK - 1, 1]);
     bank.end().await
 }
 

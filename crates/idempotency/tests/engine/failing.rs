@@ -54,7 +54,7 @@ async fn attention_is_kept_and_a_requeue_runs_it_again() -> Result {
     assert_eq!(engine.run(request(KEY, "7")).await, Answer::NeedsAttention);
     assert_eq!(engine.run(request(KEY, "7")).await, Answer::NeedsAttention);
     assert_eq!(seen.runs(), 1);
-    assert_eq!(engine.needing_attention(0).await?.len(), 1);
+    assert_eq!(engine.needing_attention(0, 2).await?.len(), 1);
     seen.attention.store(false, Ordering::SeqCst);
     assert!(engine.requeue("a", KEY).await?);
     engine.idle().await;

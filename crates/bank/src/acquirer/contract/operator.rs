@@ -3,7 +3,7 @@
 use crate::{
     acquirer::{
         contract::operations,
-        operator::{ATTENTION_PATH, Attention, REQUEUE_PATH},
+        operator::{ATTENTION_MAX, ATTENTION_PATH, Attention, REQUEUE_PATH},
     },
     openapi::{
         call::{Answered, Call, KEY_EXAMPLE, text},
@@ -17,10 +17,10 @@ use utoipa::openapi::{ArrayBuilder, ObjectBuilder, Type, schema::SchemaType};
 pub(crate) fn list() -> Call {
     let next = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
-        .description(Some("What to send as `after` for the next page; `null` on a page with nothing on it."));
+        .description(Some("What to send as `after` for the next page; `null` on the last one."));
     let page = ObjectBuilder::new()
         .schema_type(Type::Object)
-        .property("data", ArrayBuilder::new().items(reference_to::<Attention>()).max_items(Some(256)))
+        .property("data", ArrayBuilder::new().items(reference_to::<Attention>()).max_items(Some(ATTENTION_MAX)))
         .required("data")
         .property("next", next)
         .required("next");
@@ -30,7 +30,7 @@ pub(crate) fn list() -> Call {
             "reason": "the gateway's answer is about something else than we asked", "created_at": "2026-11-29T10:00:00.123Z",
             "age_s": 340, "gateway_key": "3f2504e0-4f89-51d3-9a0c-0305e82c3301", "gateway_attempts": 1,
         }],
-        "next": 17,
+        "next": null,
     });
     let after = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(i64::MIN)).maximum(Some(i64::MAX));
     Call::get(ATTENTION_PATH, "listAttention")
