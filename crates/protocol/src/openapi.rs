@@ -1,7 +1,7 @@
 //! Schemas of what can't be derived: values that are written by hand, and requests, which are read by hand.
 
 use crate::{
-    Amount, Currency, Key, Payment, PaymentRequest, ProblemType, Refund, RefundRequest, ShortCode,
+    Amount, Currency, Key, Payment, PaymentRequest, Policy, ProblemType, Refund, RefundRequest, ShortCode,
     request::{CARD_CHARS_MAX, PAYMENT_ID_CHARS_MAX, REFERENCE_CHARS_MAX},
 };
 use serde_json::json;
@@ -140,6 +140,17 @@ impl ToSchema for RefundRequest {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push(named::<Amount>());
     }
+}
+
+/// How long a claim on a key holds.
+pub(crate) fn claims() -> ObjectBuilder {
+    text("How long a claim on a key holds: for ever. A key that was used once is never run again.")
+        .enum_values(Some([Policy::CLAIMS_PERMANENT]))
+}
+
+/// What a key looks like.
+pub(crate) fn key_format() -> ObjectBuilder {
+    text("What a key looks like: a UUID.").enum_values(Some([Policy::KEY_FORMAT_UUID]))
 }
 
 /// What a key made: a payment or a refund, or nothing.

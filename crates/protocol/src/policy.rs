@@ -13,10 +13,12 @@ pub struct Policy {
     /// Whom the secret names.
     pub merchant: String,
     /// How long a claim on a key holds: `permanent`.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::claims))]
     pub claims: String,
     /// How long a response is stored, in seconds. After it the outcome is told by the lookup alone.
     pub retention_s: u64,
     /// What a key looks like: `uuid`.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::key_format))]
     pub key_format: String,
     /// The largest body that is read, in bytes.
     pub max_body_bytes: u64,
@@ -35,6 +37,8 @@ fn known_currencies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cu
 impl Policy {
     /// The word for claims that never expire.
     pub const CLAIMS_PERMANENT: &'static str = "permanent";
+    /// The word for keys that are UUIDs.
+    pub const KEY_FORMAT_UUID: &'static str = "uuid";
 
     /// Whether a key, once used, is never executed again however old it is. Only then is it safe to send a key again after
     /// the retention.

@@ -26,7 +26,7 @@ pub enum ProblemType {
     NotFound,
     /// The path has other methods.
     MethodNotAllowed,
-    /// The body is too large.
+    /// The body, or the head, is too large.
     PayloadTooLarge,
     /// The body is not `application/json`.
     UnsupportedMediaType,
@@ -119,7 +119,7 @@ impl ProblemType {
             Self::PaymentUnknown => ("payment-unknown", 404, "There is no such payment or refund"),
             Self::NotFound => ("not-found", 404, "There is nothing at this path"),
             Self::MethodNotAllowed => ("method-not-allowed", 405, "This path has other methods"),
-            Self::PayloadTooLarge => ("payload-too-large", 413, "The body is too large"),
+            Self::PayloadTooLarge => ("payload-too-large", 413, "The request is too large"),
             Self::UnsupportedMediaType => ("unsupported-media-type", 415, "The body must be application/json"),
             Self::InProgress => ("in-progress", 409, "The operation is not finished"),
             Self::KeyExpired => ("key-expired", 410, "The stored response has expired"),
@@ -155,6 +155,7 @@ pub struct Problem {
     /// The sentence that goes with the type.
     pub title: String,
     /// The HTTP status, as in the status line.
+    #[cfg_attr(feature = "openapi", schema(minimum = 400, maximum = 599))]
     pub status: u16,
     /// What happened here and what to do, for the developer of the client.
     pub detail: String,
@@ -166,11 +167,11 @@ pub struct Problem {
     pub state: Option<OperationState>,
     /// On `key-expired`: the payment that the key made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[cfg_attr(feature = "openapi", schema(nullable = false, pattern = "^pay_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
     pub payment_id: Option<String>,
     /// On `key-expired`: the refund that the key made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    #[cfg_attr(feature = "openapi", schema(nullable = false, pattern = "^re_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
     pub refund_id: Option<String>,
     /// On `key-reused`: the members that differ, `path` for another route. Names only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

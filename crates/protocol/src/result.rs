@@ -32,6 +32,7 @@ pub struct Card {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Payment {
     /// The bank's id, `pay_…`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^pay_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
     pub id: String,
     /// Approved or declined.
     pub status: Outcome,
@@ -51,7 +52,8 @@ pub struct Payment {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub approval_code: Option<String>,
-    /// On a declined payment: why.
+    /// On a declined payment: why. The codes so far are `insufficient_funds`, `expired`, `lost`, `do_not_honor`, `late_decline`
+    /// (only where the goods were accepted offline) and `unknown_card`. More may come: one that you don't know is a decline all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub decline_code: Option<String>,
@@ -68,16 +70,19 @@ pub struct Payment {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refund {
     /// The bank's id, `re_…`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^re_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
     pub id: String,
     /// Approved or declined.
     pub status: Outcome,
     /// The payment whose money is given back.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^pay_[0-7][0-9a-hjkmnp-tv-z]{25}$"))]
     pub payment_id: String,
     /// The amount asked for, in minor units.
     pub amount: Amount,
     /// The payment's currency.
     pub currency: Currency,
-    /// On a declined refund: why, such as `exceeds_refundable`.
+    /// On a declined refund: why. `exceeds_refundable` where so much is not left of the payment, or the payment itself was declined.
+    /// More codes may come: one that you don't know is a decline all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub decline_code: Option<String>,

@@ -100,7 +100,7 @@ pub(crate) async fn policy(
         merchant: merchant.to_string(),
         claims: Policy::CLAIMS_PERMANENT.to_owned(),
         retention_s: bank.retention.as_secs(),
-        key_format: "uuid".to_owned(),
+        key_format: Policy::KEY_FORMAT_UUID.to_owned(),
         max_body_bytes: BODY_BYTES_MAX as u64,
         wait_ms: u64::try_from(bank.wait.as_millis()).unwrap_or(u64::MAX),
         currencies: Currency::supported().collect(),

@@ -71,7 +71,11 @@ fn explain(problem: ProblemType) -> (&'static str, &'static str) {
         ProblemType::MethodNotAllowed => {
             ("The path has other methods.", "Use one of those named in <code>Allow</code>.")
         }
-        ProblemType::PayloadTooLarge => ("The body is larger than the policy allows.", "Send a smaller body."),
+        ProblemType::PayloadTooLarge => (
+            "The body is larger than the policy's <code>max_body_bytes</code>, or path and headers together are larger than 32 KiB. \
+             Nothing was claimed.",
+            "Send a smaller body, or a shorter path and fewer or shorter headers, as <code>detail</code> says; the same key may be used.",
+        ),
         ProblemType::UnsupportedMediaType => (
             "The body is not plain <code>application/json</code>.",
             "Send <code>Content-Type: application/json</code> and no <code>Content-Encoding</code>.",
@@ -101,7 +105,7 @@ fn explain(problem: ProblemType) -> (&'static str, &'static str) {
             ("The bank failed.", "Keep the operation as unknown, and send the same request again.")
         }
         ProblemType::Unavailable => (
-            "The bank can't take requests now: its store can't be written, or it is going down.",
+            "The bank can't take requests now: its store can't be used, it has too much in hand, or it is going down.",
             "Wait, and send the same request with the same key.",
         ),
     }

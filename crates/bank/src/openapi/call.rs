@@ -29,6 +29,8 @@ pub(crate) const KEY_PATTERN: &str = concat!(
 
 /// The key of the examples' payment.
 pub(crate) const KEY_EXAMPLE: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+/// The id of the examples' payment.
+pub(crate) const PAYMENT_EXAMPLE: &str = "pay_01kb7vr3q8e5tbqy0d2m9x4c6h";
 
 /// A call.
 pub(crate) struct Call {

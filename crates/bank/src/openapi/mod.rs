@@ -25,7 +25,9 @@ use bytes::Bytes;
 use std::sync::Arc;
 use utoipa::{
     ToSchema,
-    openapi::{Components, HttpMethod, Info, OpenApi, Paths, Ref, RefOr, Schema, security::SecurityScheme, tag::Tag},
+    openapi::{
+        Components, HttpMethod, Info, OpenApi, Paths, Ref, RefOr, Schema, Server, security::SecurityScheme, tag::Tag,
+    },
 };
 
 /// Where the document is.
@@ -122,6 +124,7 @@ impl Calls<()> {
         let mut document = OpenApi::new(about.info, described.paths.clone());
         document.components = Some(components);
         document.tags = Some(about.tags);
+        document.servers = Some(about.servers);
         let json = serde_json::to_value(&document).unwrap_or_default();
         let (bytes, page) = (Bytes::from(json.to_string()), page::of(&json));
         let as_json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
@@ -136,6 +139,7 @@ impl Calls<()> {
 pub(crate) struct About {
     pub(crate) info: Info,
     pub(crate) tags: Vec<Tag>,
+    pub(crate) servers: Vec<Server>,
     pub(crate) security: Vec<(&'static str, SecurityScheme)>,
 }
 

@@ -1,6 +1,6 @@
 //! Problem documents as the OpenAPI document shows them.
 
-use crate::openapi::{call::KEY_EXAMPLE, named, reference_to};
+use crate::openapi::{call::PAYMENT_EXAMPLE, named, reference_to};
 use protocol::{Key, OperationState, Problem, ProblemType};
 use serde_json::json;
 use utoipa::{
@@ -28,13 +28,9 @@ pub(crate) fn name(problems: &[ProblemType]) -> String {
 
 /// The refusal for these problems, all of one status.
 pub(crate) fn response(problems: &[ProblemType]) -> Response {
-    let says: Vec<_> = problems
-        .iter()
-        .map(|problem| format!("- [`{0}`](/problems/{0}): {1}.", problem.name(), problem.title()))
-        .collect();
-    let examples = problems.iter().map(|problem| {
-        let example = ExampleBuilder::new().summary(problem.title()).value(Some(json!(example(*problem)))).build();
-        (problem.name(), example)
+    let says: Vec<_> = problems.iter().map(|problem| says(*problem)).collect();
+    let examples = problems.iter().flat_map(|problem| examples(*problem)).map(|(name, summary, problem)| {
+        (name, ExampleBuilder::new().summary(summary).value(Some(json!(problem))).build())
     });
     let content = ContentBuilder::new().schema(Some(schema(problems))).examples_from_iter(examples);
     let echo = HeaderBuilder::new()
@@ -87,11 +83,32 @@ fn headers(problems: &[ProblemType]) -> Vec<(&'static str, Header)> {
             let bearer = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["Bearer"]));
             vec![("WWW-Authenticate", header("The scheme to use.", bearer))]
         }
-        Some(ProblemType::MethodNotAllowed) => {
-            let methods = ObjectBuilder::new().schema_type(Type::String);
-            vec![("Allow", header("The methods that the path has.", methods))]
-        }
         _ => Vec::new(),
+    }
+}
+
+/// A line on a problem.
+fn says(problem: ProblemType) -> String {
+    let line = format!("- [`{0}`](/problems/{0}): {1}.", problem.name(), problem.title());
+    match problem {
+        ProblemType::PayloadTooLarge => {
+            format!("{line} Its body, or its path and headers together; of a call without a body, the latter.")
+        }
+        _ => line,
+    }
+}
+
+const TOO_LARGE_BODY: &str = "the body may have up to 65536 bytes";
+const TOO_LARGE_HEAD: &str = "path and headers may have up to 32768 bytes";
+
+/// Documents of the type, each with its name and a summary.
+fn examples(problem: ProblemType) -> Vec<(&'static str, &'static str, Problem)> {
+    match problem {
+        ProblemType::PayloadTooLarge => vec![
+            ("payload-too-large-head", "Path and headers are too large", Problem::new(problem, TOO_LARGE_HEAD)),
+            ("payload-too-large-body", "The body is too large", Problem::new(problem, TOO_LARGE_BODY)),
+        ],
+        _ => vec![(problem.name(), problem.title(), example(problem))],
     }
 }
 
@@ -102,7 +119,7 @@ fn example(problem: ProblemType) -> Problem {
         ProblemType::InProgress => example.state = Some(OperationState::Processing),
         ProblemType::KeyExpired => {
             example.state = Some(OperationState::Approved);
-            example.payment_id = Some(format!("pay_{}", KEY_EXAMPLE.replace('-', "")));
+            example.payment_id = Some(PAYMENT_EXAMPLE.to_owned());
         }
         ProblemType::KeyReused => example.differs = Some(vec!["amount".into()]),
         _ => {}
@@ -121,8 +138,9 @@ fn detail(problem: ProblemType) -> &'static str {
         ProblemType::OperationUnknown => "this merchant never used this key",
         ProblemType::PaymentUnknown => "this merchant has nothing of that id",
         ProblemType::NotFound => "there is nothing at this path",
-        ProblemType::MethodNotAllowed => "this path has other methods, see Allow",
-        ProblemType::PayloadTooLarge => "the body may have up to 65536 bytes",
+        // Of no call: it is the answer to a method that no call has.
+        ProblemType::MethodNotAllowed => problem.title(),
+        ProblemType::PayloadTooLarge => TOO_LARGE_BODY,
         ProblemType::UnsupportedMediaType => "send the body as application/json",
         ProblemType::InProgress => {
             "the operation runs and its outcome is not known yet; send the same request again later"

@@ -105,6 +105,36 @@ async fn the_document_holds_together() -> Result {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_schemas_are_as_narrow_as_what_the_bank_writes() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = Running::start(config(dir.path())).await?;
+    let document = document(&bank).await?;
+    bank.end().await?;
+    assert_eq!(document["servers"][0]["url"], "/");
+    let schemas = &document["components"]["schemas"];
+    let member = |schema: &str, name: &str| &schemas[schema]["properties"][name];
+    assert_eq!(member("Policy", "claims")["enum"], json!(["permanent"]));
+    assert_eq!(member("Policy", "key_format")["enum"], json!(["uuid"]));
+    let status = member("Problem", "status");
+    assert_eq!((&status["minimum"], &status["maximum"]), (&json!(400), &json!(599)));
+    assert!(member("Attention", "kind").to_string().contains("#/components/schemas/Kind"));
+    for (schema, ids) in
+        [("Payment", ["id"].as_slice()), ("Refund", &["id", "payment_id"]), ("Problem", &["payment_id", "refund_id"])]
+    {
+        for id in ids {
+            let pattern = member(schema, id)["pattern"].as_str().unwrap_or_default();
+            assert!(pattern.starts_with("^pay_") || pattern.starts_with("^re_"), "{schema}.{id}: {pattern:?}");
+        }
+    }
+    for (path, schema) in [("/v1/payments/{id}", "Payment"), ("/v1/refunds/{id}", "Refund")] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().ok_or("no parameters")?;
+        let id = parameters.iter().find(|parameter| parameter["name"] == "id").ok_or("no id")?;
+        assert_eq!(id["schema"]["pattern"], member(schema, "id")["pattern"], "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_example_is_what_its_schema_says() -> Result {
     let dir = tempfile::tempdir()?;
     let bank = Running::start(with_lab(dir.path())).await?;
@@ -186,6 +216,27 @@ impl Checked<'_> {
         Ok(())
     }
 
+    /// Whether the schema names the code that a declined one carries.
+    fn knows_code(&self, schema: &str, declined: &Answer) -> Result {
+        let says = &self.document["components"]["schemas"][schema]["properties"]["decline_code"]["description"];
+        let code = declined.json()?["decline_code"].as_str().ok_or("no code")?.to_owned();
+        assert!(
+            says.as_str().is_some_and(|says| says.contains(&format!("`{code}`"))),
+            "{schema}: {code} is not in {says}"
+        );
+        Ok(())
+    }
+
+    /// Whether the document shows the detail of a refusal, word for word.
+    fn shows_detail(&self, response: &str, refusal: &Answer) -> Result {
+        let content = &self.document["components"]["responses"][response]["content"]["application/problem+json"];
+        let detail = &refusal.json()?["detail"];
+        let shown = content["examples"].as_object().into_iter().flatten();
+        let shown = shown.into_iter().any(|(_, example)| example["value"]["detail"] == *detail);
+        assert!(shown, "{response} doesn't show {detail}");
+        Ok(())
+    }
+
     fn operation(&self, method: &str, path: &str) -> Result<(String, &Value)> {
         let fits = |template: &str| {
             let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
@@ -231,11 +282,24 @@ async fn money_moves(checked: &mut Checked<'_>) -> Result {
     let bank = checked.bank;
     let pay = |number, card: &str| bank.keyed("/v1/payments", &key(number), &coffee(card));
     let paid = checked.ask(pay(1, "tok_visa")?, 201).await?;
+    for (number, card) in [(101, "tok_insufficient_funds"), (102, "tok_expired"), (103, "tok_do_not_honor")] {
+        let declined = checked.ask(pay(number, card)?, 402).await?;
+        checked.knows_code("Payment", &declined)?;
+    }
+    let late = json!({"amount": 290, "currency": "EUR", "card": "tok_late_decline", "accepted_offline_at": "2026-11-29T09:58:00Z"});
+    let late = checked.ask(bank.keyed("/v1/payments", &key(104), &late)?, 402).await?;
+    checked.knows_code("Payment", &late)?;
+    let of_declined = json!({"payment_id": late.json()?["id"], "amount": 1});
+    let refused = checked.ask(bank.keyed("/v1/refunds", &key(105), &of_declined)?, 402).await?;
+    assert_eq!(refused.json()?["decline_code"], "exceeds_refundable");
+    checked.knows_code("Refund", &refused)?;
     assert_eq!(paid.header("idempotent-replayed"), Some("false"));
     let again = checked.ask(pay(1, "tok_visa")?, 201).await?;
     assert_eq!((again.header("idempotent-replayed"), &again.text), (Some("true"), &paid.text));
-    checked.ask(pay(2, "tok_lost")?, 402).await?;
-    checked.ask(pay(3, "tok_of_nobody")?, 402).await?;
+    for (number, card) in [(2, "tok_lost"), (3, "tok_of_nobody")] {
+        let declined = checked.ask(pay(number, card)?, 402).await?;
+        checked.knows_code("Payment", &declined)?;
+    }
     let id = paid.json()?["id"].as_str().ok_or("no id")?.to_owned();
     let refund = |number, amount| bank.keyed("/v1/refunds", &key(number), &json!({"payment_id": id, "amount": amount}));
     let refunded = checked.ask(refund(4, 100)?, 201).await?;
@@ -299,7 +363,8 @@ async fn what_is_wrong_is_refused(checked: &mut Checked<'_>) -> Result {
     checked.ask(bank.keyed("/v1/payments", "7", &coffee("tok_visa"))?, 400).await?;
     checked.ask(post("[]")?, 400).await?;
     checked.ask(post("{}")?, 400).await?;
-    checked.ask(post(&" ".repeat(70_000))?, 413).await?;
+    let body = checked.ask(post(&" ".repeat(70_000))?, 413).await?;
+    checked.shows_detail("payload-too-large", &body)?;
     checked.ask(bank.request("POST", "/v1/payments")?.header("idempotency-key", key(20)).body("{}"), 415).await?;
     let nothing = json!({"payment_id": "pay_nothing", "amount": 1});
     checked.ask(bank.keyed("/v1/refunds", &key(20), &nothing)?, 404).await?;
@@ -321,7 +386,9 @@ async fn what_is_wrong_is_refused(checked: &mut Checked<'_>) -> Result {
         checked.ask(bank.request("GET", path)?.header("origin", "null"), 403).await?;
     }
     checked.ask(bank.request("GET", "/v1/policy")?.header("kassa-merchant", "another"), 403).await?;
-    checked.ask(bank.request("GET", "/v1/policy")?.header("x-padding", "x".repeat(40_000)), 413).await?;
+    let padded = bank.request("GET", "/v1/policy")?.header("x-padding", "x".repeat(40_000));
+    let head = checked.ask(padded, 413).await?;
+    checked.shows_detail("payload-too-large", &head)?;
     Ok(())
 }
 

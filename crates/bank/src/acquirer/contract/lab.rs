@@ -96,7 +96,13 @@ pub(crate) fn operation() -> Call {
         .schema_type(Type::Object)
         .property("gateway_key", key)
         .required("gateway_key")
-        .property("gateway_attempts", ObjectBuilder::new().schema_type(Type::Integer))
+        .property(
+            "gateway_attempts",
+            ObjectBuilder::new()
+                .schema_type(Type::Integer)
+                .minimum(Some(0))
+                .description(Some("How often the request was sent. Questions by reference don't count.")),
+        )
         .required("gateway_attempts")
         .property("state", reference_to::<OperationState>())
         .required("state")

@@ -9,13 +9,13 @@ pub(crate) mod service;
 
 use crate::openapi::{
     About,
-    call::{KEY_EXAMPLE, OPERATOR, SECRET, pretty},
+    call::{KEY_EXAMPLE, OPERATOR, PAYMENT_EXAMPLE, SECRET, pretty, text},
     reference_to,
 };
 use protocol::Key;
 use serde_json::{Value, json};
 use utoipa::openapi::{
-    Header, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, Type,
+    Header, HeaderBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, ServerBuilder, Type,
     link::LinkBuilder,
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     tag::TagBuilder,
@@ -24,8 +24,6 @@ use utoipa::openapi::{
 /// What to know before the calls.
 const GUIDE: &str = include_str!("guide.md");
 
-/// The id of the examples' payment.
-const PAYMENT: &str = "pay_01kb7vr3q8e5tbqy0d2m9x4c6h";
 /// The id of the examples' refund.
 const REFUND: &str = "re_01kb7vt0m2f6zk1w8s5n3j7e9a";
 
@@ -60,7 +58,8 @@ pub(crate) fn about(lab: bool) -> About {
         (SECRET, bearer("A merchant's secret; it names the merchant. Several secrets may name one.")),
         (OPERATOR, bearer("The secret of the bank's own people.")),
     ];
-    About { info, tags: tags.collect(), security }
+    let own = ServerBuilder::new().url("/").description(Some("The bank that serves this document.")).build();
+    About { info, tags: tags.collect(), servers: vec![own], security }
 }
 
 /// The headers of a stored answer.
@@ -75,6 +74,11 @@ fn echo() -> Header {
         .description(Some("The key of the request, in its one canonical spelling."))
         .schema(Some(reference_to::<Key>()))
         .build()
+}
+
+/// The schema of an object's id in a path.
+fn id(prefix: &str) -> ObjectBuilder {
+    text().pattern(Some(format!("^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$")))
 }
 
 fn location(of: &str) -> Header {
@@ -97,7 +101,7 @@ fn links(answered: crate::openapi::call::Answered, by_id: &str) -> crate::openap
 /// The payment of the examples.
 fn approved_payment() -> Value {
     json!({
-        "id": PAYMENT, "status": "approved", "amount": 2490, "currency": "EUR",
+        "id": PAYMENT_EXAMPLE, "status": "approved", "amount": 2490, "currency": "EUR",
         "card": {"brand": "visa", "last4": "4242"}, "reference": "till-1/1042", "approval_code": "8F21K0",
         "operation": KEY_EXAMPLE, "short_code": short_code(KEY_EXAMPLE), "created_at": "2026-11-29T10:00:00.123Z",
     })
@@ -105,7 +109,7 @@ fn approved_payment() -> Value {
 
 fn declined_payment() -> Value {
     json!({
-        "id": PAYMENT, "status": "declined", "amount": 2490, "currency": "EUR",
+        "id": PAYMENT_EXAMPLE, "status": "declined", "amount": 2490, "currency": "EUR",
         "card": {"brand": "visa", "last4": "9995"}, "reference": "till-1/1042", "decline_code": "insufficient_funds",
         "operation": KEY_EXAMPLE, "short_code": short_code(KEY_EXAMPLE), "created_at": "2026-11-29T10:00:00.123Z",
     })
@@ -113,7 +117,7 @@ fn declined_payment() -> Value {
 
 fn approved_refund() -> Value {
     json!({
-        "id": REFUND, "status": "approved", "payment_id": PAYMENT, "amount": 500, "currency": "EUR",
+        "id": REFUND, "status": "approved", "payment_id": PAYMENT_EXAMPLE, "amount": 500, "currency": "EUR",
         "operation": REFUND_KEY, "short_code": short_code(REFUND_KEY), "created_at": "2026-11-29T10:05:00.456Z",
     })
 }

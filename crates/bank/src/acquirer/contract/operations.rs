@@ -34,8 +34,10 @@ fn tombstone() -> Value {
 }
 
 pub(crate) fn get() -> Call {
-    let examples =
-        [("approved", "A payment that went through", approved()), ("processing", "It still runs", processing())];
+    let examples = [
+        ("approved", "A payment that went through", approved()),
+        ("processing", "It is not known yet how it ends", processing()),
+    ];
     Call::get(PATH, "getOperation")
         .tag("Operations")
         .says(
@@ -60,7 +62,7 @@ pub(crate) fn cancel() -> Call {
         .says(
             "Make sure that a key never charges",
             "An unknown key gets a tombstone, under which a late original is refused for ever with 410. For an operation that \
-             runs the wish is stored: it settles first, and a charge that went through meanwhile is reversed at the gateway; \
+             is `processing` the wish is stored: it settles first, and a charge that went through meanwhile is reversed at the gateway; \
              a refund that went through stays `approved`. Until then the answer is 409, and asking again is safe. What is \
              final, or needs attention, is left as it is and told. Needs no `Idempotency-Key`: the key is in the path.",
         )

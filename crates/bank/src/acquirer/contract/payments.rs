@@ -1,9 +1,9 @@
 //! Payments.
 
 use crate::{
-    acquirer::contract::{approved_payment, declined_payment, echo, links, location, replayed},
+    acquirer::contract::{approved_payment, declined_payment, echo, id, links, location, replayed},
     openapi::{
-        call::{Answered, Call, KEY_EXAMPLE, text},
+        call::{Answered, Call, KEY_EXAMPLE, PAYMENT_EXAMPLE, text},
         reference_to,
     },
 };
@@ -32,7 +32,10 @@ pub(crate) fn create() -> Call {
     let refund = LinkBuilder::new()
         .operation_id("createRefund")
         .request_body(Some(json!({"payment_id": "$response.body#/id", "amount": 1})))
-        .description("Give some of it back, under a key of its own.")
+        .description(
+            "Give some of it back. The caller makes its `Idempotency-Key`, which no answer can hold: a new UUID, stored before the \
+             refund is asked for.",
+        )
         .build();
     let approved = Answered::json_where::<Payment>(
         "Approved: the money moved.",
@@ -102,7 +105,7 @@ pub(crate) fn get() -> Call {
         .tag("Payments")
         .says("Get a payment", "The payment as it is stored: what was told when it was made.")
         .of_merchant()
-        .in_path("id", "The payment's `id`.", text(), super::PAYMENT)
+        .in_path("id", "The payment's `id`.", id("pay"), PAYMENT_EXAMPLE)
         .refuses(&[ProblemType::PaymentUnknown])
         .answers(200, Answered::json::<Payment>("The payment.", &[("approved", "Approved", approved_payment())]))
 }

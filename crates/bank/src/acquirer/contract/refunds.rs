@@ -2,9 +2,9 @@
 
 use crate::{
     acquirer::contract::{
-        PAYMENT, REFUND, REFUND_KEY, approved_refund, echo, links, location, payments::where_status, replayed,
+        REFUND, REFUND_KEY, approved_refund, echo, id, links, location, payments::where_status, replayed,
     },
-    openapi::call::{Answered, Call, text},
+    openapi::call::{Answered, Call, PAYMENT_EXAMPLE},
 };
 use protocol::{ProblemType, REFUNDS_PATH, Refund, RefundRequest};
 use serde_json::json;
@@ -26,7 +26,7 @@ pub(crate) fn create() -> Call {
         &[("approved", "Approved", approved_refund())],
     );
     let declined = Answered::json_where::<Refund>(
-        "Declined. `exceeds_refundable`: so much is not left of the payment, running refunds counted, or it was declined itself.",
+        "Declined. `exceeds_refundable`: so much is not left of the payment, refunds that are `processing` counted, or the payment was declined itself.",
         where_status("declined").required("decline_code"),
         &[("declined", "More than is left", over)],
     );
@@ -42,7 +42,7 @@ pub(crate) fn create() -> Call {
         .of_merchant()
         .keyed(REFUND_KEY)
         .refuses(&[ProblemType::PaymentUnknown])
-        .body::<RefundRequest>("What to give back.", &[("part", "A part", json!({"payment_id": PAYMENT, "amount": 500}))])
+        .body::<RefundRequest>("What to give back.", &[("part", "A part", json!({"payment_id": PAYMENT_EXAMPLE, "amount": 500}))])
         .answers(201, stored(approved))
         .answers(402, stored(declined))
 }
@@ -52,10 +52,10 @@ pub(crate) fn get() -> Call {
         .tag("Refunds")
         .says(
             "Get a refund",
-            "The refund as it is stored, once it has ended. One that still runs is 404 here; ask by its key.",
+            "The refund as it is stored, once it has ended. One that is `processing` is 404 here; ask by its key.",
         )
         .of_merchant()
-        .in_path("id", "The refund's `id`.", text(), REFUND)
+        .in_path("id", "The refund's `id`.", id("re"), REFUND)
         .refuses(&[ProblemType::PaymentUnknown])
         .answers(200, Answered::json::<Refund>("The refund.", &[("approved", "Approved", approved_refund())]))
 }

@@ -23,7 +23,8 @@ pub(crate) fn health() -> Call {
         .says(
             "How the bank is",
             "200 while the store takes a durable write. A gateway that is away, or fails each call, is named and is no failure: the bank takes \
-             requests, and finishes them when it is back. No authorization.",
+             requests, and finishes them when it is back. It is found out four times a second at most, for all who ask together; nobody \
+             is told how the bank was before they asked. No authorization.",
         )
         .answers(
             200,
