@@ -76,7 +76,7 @@ impl From<Hindrance> for Refusal {
                 Hindrance::Store => "the bank's store can't be used right now; send the same request again later",
                 Hindrance::TooMuch => "the bank has too much in hand right now; send the same request again later",
                 Hindrance::TooMuchOfScope => {
-                    "this merchant has too many unfinished operations right now; send the same request again later"
+                    "the bank has too many operations of this merchant in hand right now; send the same request again later"
                 }
                 Hindrance::Ending => "the service is going down; send the same request again later",
                 Hindrance::Newer => "a newer version of the bank wrote what is stored of the key; this one can't tell",

@@ -76,7 +76,7 @@ pub(crate) struct Counting {
     routes: Mutex<Vec<Arc<RouteCount>>>,
     /// What no route answered: refused at the door or the gate, or nothing is there.
     no_route: Arc<RouteCount>,
-    in_hand: AtomicI64,
+    being_answered: AtomicI64,
     abandoned: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl Default for Counting {
         Self {
             routes: Mutex::default(),
             no_route: Arc::new(RouteCount::new("any", "none")),
-            in_hand: AtomicI64::new(0),
+            being_answered: AtomicI64::new(0),
             abandoned: AtomicU64::new(0),
         }
     }
@@ -110,7 +110,7 @@ impl Counting {
 
     /// Counts a request for as long as it is being answered.
     pub(crate) fn request(&self) -> Request<'_> {
-        self.in_hand.fetch_add(1, Ordering::Relaxed);
+        self.being_answered.fetch_add(1, Ordering::Relaxed);
         Request { counting: self, answered: false }
     }
 
@@ -122,8 +122,8 @@ impl Counting {
     }
 
     /// Requests that are being answered right now.
-    pub(crate) fn in_hand(&self) -> u64 {
-        u64::try_from(self.in_hand.load(Ordering::Relaxed)).unwrap_or(0)
+    pub(crate) fn being_answered(&self) -> u64 {
+        u64::try_from(self.being_answered.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// Requests whose client went away, or lost its place, before the answer.
@@ -149,7 +149,7 @@ impl Request<'_> {
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        self.counting.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.counting.being_answered.fetch_sub(1, Ordering::Relaxed);
         if !self.answered {
             self.counting.abandoned.fetch_add(1, Ordering::Relaxed);
         }
@@ -178,9 +178,9 @@ mod tests {
             counting.request().answered(&answer(status, of), Duration::from_millis(1));
         }
         let lost = counting.request();
-        assert_eq!(counting.in_hand(), 1);
+        assert_eq!(counting.being_answered(), 1);
         drop(lost);
-        assert_eq!((counting.in_hand(), counting.abandoned()), (0, 1));
+        assert_eq!((counting.being_answered(), counting.abandoned()), (0, 1));
         assert_eq!(route.by_status().collect::<Vec<_>>(), [("200", 2), ("other", 1)]);
         assert_eq!(route.times.read().count, 3);
         let none = counting.routes().pop().unwrap();

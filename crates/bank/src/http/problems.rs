@@ -98,7 +98,7 @@ fn explain(problem: ProblemType) -> (&'static str, &'static str) {
             "Use a new key for a new payment. If this is a retry, send what was sent the first time.",
         ),
         ProblemType::RateLimited => (
-            "This merchant has too many requests in hand. Nothing was claimed.",
+            "Too many requests of this merchant are being answered, or too many of its operations are in hand. Nothing was claimed.",
             "Wait, and send the same request with the same key; send fewer at once.",
         ),
         ProblemType::Internal => {

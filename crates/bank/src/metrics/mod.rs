@@ -74,14 +74,14 @@ impl Metrics {
         };
         let written = Written {
             routes: self.counting.routes(),
-            in_hand: self.counting.in_hand(),
+            being_answered: self.counting.being_answered(),
             abandoned: self.counting.abandoned(),
             gateway_calls: self.gateway_calls.clone(),
             breaker_open,
             counts: engine.counts(),
             backlog,
             now: clock.now(),
-            commits: store.work().commits,
+            store: store.work(),
         };
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process { started: self.started }));

@@ -8,7 +8,7 @@ use idempotency::{Backlog, Counts};
 use jiff::Timestamp;
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet},
+    encoding::{DescriptorEncoder, EncodeCounterValue, EncodeLabelSet, NoLabelSet},
     metrics::{MetricType, exemplar::Exemplar},
 };
 use std::{fmt, sync::Arc};
@@ -17,7 +17,7 @@ use std::{fmt, sync::Arc};
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) routes: Vec<Arc<RouteCount>>,
-    pub(crate) in_hand: u64,
+    pub(crate) being_answered: u64,
     pub(crate) abandoned: u64,
     pub(crate) gateway_calls: Option<Arc<GatewayCalls>>,
     /// Of a bank: whether its gateway fails, so that one call at a time tries whether it is back.
@@ -26,7 +26,7 @@ pub(crate) struct Written {
     /// None while the store can't be read.
     pub(crate) backlog: Option<Backlog>,
     pub(crate) now: Timestamp,
-    pub(crate) commits: u64,
+    pub(crate) store: store::Work,
 }
 
 /// What is told of the process, under a name that all programs share.
@@ -64,13 +64,31 @@ impl Written {
     fn service(&self, page: &mut Page<'_, '_>) -> fmt::Result {
         let version: [Label; 1] = [("version", env!("CARGO_PKG_VERSION"))];
         page.gauges("build_info", "The version that runs; always 1.", [(version, 1.0)])?;
-        page.counter(
-            "store_commits",
-            "Durable commits of the store, each of which may hold many writes.",
-            self.commits,
-        )?;
+        self.store(page)?;
         let readable = if self.backlog.is_some() { 1.0 } else { 0.0 };
         page.gauge("store_readable", "Whether the store could be read for this page: 1 or 0.", readable)
+    }
+
+    fn store(&self, page: &mut Page<'_, '_>) -> fmt::Result {
+        let store = &self.store;
+        page.counter(
+            "store_commits",
+            "Durable commits of the store, each of which may hold many pieces.",
+            store.commits,
+        )?;
+        page.counter("store_pieces", "Pieces of work that were written in those commits.", store.pieces)?;
+        let help = "Time that those commits took, the disk's sync included.";
+        page.counter("store_commit_seconds", help, store.commit_time.as_secs_f64())?;
+        page.counter("store_overloaded", "Pieces that were not taken because too many waited.", store.overloaded)?;
+        let waiting: [([Label; 1], f64); 2] = [
+            ([("priority", "click")], store.clicks_waiting as f64),
+            ([("priority", "background")], store.background_waiting as f64),
+        ];
+        page.gauges(
+            "store_waiting",
+            "Pieces that wait to be written, by priority: a click is what a request waits for.",
+            waiting,
+        )
     }
 
     fn requests(&self, page: &mut Page<'_, '_>) -> fmt::Result {
@@ -92,8 +110,8 @@ impl Written {
             "Time from the head of a request to its answer, a wait for the outcome included.",
             times,
         )?;
-        let help = "Requests that this process has in hand: begun, and not answered yet.";
-        page.gauge("http_requests_in_hand", help, self.in_hand as f64)?;
+        let help = "Requests that are being answered.";
+        page.gauge("http_requests_being_answered", help, self.being_answered as f64)?;
         page.counter("http_requests_abandoned", "Requests whose client went away before the answer.", self.abandoned)
     }
 
@@ -167,7 +185,7 @@ fn gateway(calls: &GatewayCalls, page: &mut Page<'_, '_>) -> fmt::Result {
 struct Page<'a, 'b>(&'a mut DescriptorEncoder<'b>);
 
 impl Page<'_, '_> {
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         metric.encode_counter(&value, None::<&Exemplar<NoLabelSet, f64>>)
     }

@@ -98,6 +98,10 @@ fn says(problem: ProblemType) -> String {
     }
 }
 
+const RATE_LIMITED_REQUESTS: &str =
+    "2048 requests of this merchant are being answered already; send the same request again later, and fewer at once";
+const RATE_LIMITED_OPERATIONS: &str =
+    "the bank has too many operations of this merchant in hand right now; send the same request again later";
 const TOO_LARGE_BODY: &str = "the body may have up to 65536 bytes";
 const TOO_LARGE_HEAD: &str = "path and headers may have up to 32768 bytes";
 
@@ -107,6 +111,10 @@ fn examples(problem: ProblemType) -> Vec<(&'static str, &'static str, Problem)> 
         ProblemType::PayloadTooLarge => vec![
             ("payload-too-large-head", "Path and headers are too large", Problem::new(problem, TOO_LARGE_HEAD)),
             ("payload-too-large-body", "The body is too large", Problem::new(problem, TOO_LARGE_BODY)),
+        ],
+        ProblemType::RateLimited => vec![
+            ("rate-limited-requests", "Too many requests at once", Problem::new(problem, RATE_LIMITED_REQUESTS)),
+            ("rate-limited-operations", "Too many operations in hand", Problem::new(problem, RATE_LIMITED_OPERATIONS)),
         ],
         _ => vec![(problem.name(), problem.title(), example(problem))],
     }
@@ -150,9 +158,7 @@ fn detail(problem: ProblemType) -> &'static str {
         }
         ProblemType::OperationCancelled => "the key was cancelled and never charges",
         ProblemType::KeyReused => "the key belongs to another request, which differs in: amount",
-        ProblemType::RateLimited => {
-            "this merchant has 2048 requests in hand already; send the same request again later, and fewer at once"
-        }
+        ProblemType::RateLimited => RATE_LIMITED_REQUESTS,
         ProblemType::Internal => "the bank failed; send the same request again later",
         ProblemType::Unavailable => "the bank's store can't be used right now; send the same request again later",
     }

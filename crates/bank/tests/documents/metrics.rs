@@ -90,8 +90,8 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     assert!((0.0..60.0).contains(&up_s), "up for {up_s} s");
     assert_eq!(seen.get("kassa_bank_operations{state=\"processing\"}"), 0.0);
     // This very request.
-    assert_eq!(seen.get("kassa_bank_http_requests_in_hand"), 1.0);
-    assert!(seen.get("kassa_bank_store_commits_total") >= 4.0);
+    assert_eq!(seen.get("kassa_bank_http_requests_being_answered"), 1.0);
+    the_store_is_measured(&seen);
 
     let of_gateway = Samples::read(&bank.of_gateway("/metrics").await?)?;
     assert_eq!(of_gateway.get("kassa_gateway_keyed_answers_total{kind=\"first\"}"), 2.0);
@@ -100,6 +100,15 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     let named = |sample: &String| sample.starts_with("kassa_gateway_") || sample == "process_start_time_seconds";
     assert!(of_gateway.0.keys().all(named));
     bank.end().await
+}
+
+fn the_store_is_measured(seen: &Samples) {
+    let of = |what: &str| seen.get(&format!("kassa_bank_store_{what}"));
+    assert!(of("commits_total") >= 4.0 && of("pieces_total") >= of("commits_total"));
+    let commit_s = of("commit_seconds_total");
+    assert!(commit_s > 0.0 && commit_s < 60.0, "{commit_s} s");
+    assert_eq!(["click", "background"].map(|priority| of(&format!("waiting{{priority=\"{priority}\"}}"))), [0.0, 0.0]);
+    assert_eq!(of("overloaded_total"), 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
