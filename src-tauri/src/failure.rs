@@ -1,6 +1,6 @@
 //! A start that did not succeed: one line for who typed the command, and a window for who clicked an icon.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io::Write};
 
 use tauri::{
     App, Url, WebviewUrl, WebviewWindowBuilder,
@@ -22,7 +22,8 @@ pub(crate) fn tell(error: &anyhow::Error) {
 
 /// Says why there is no window: in one line on stderr, and in the log where there is one.
 pub(crate) fn say(why: &str) {
-    eprintln!("kassa: {why}");
+    // Where nobody reads it, the log and the window tell it.
+    let _ = writeln!(std::io::stderr(), "kassa: {why}");
     tracing::error!(target: log::NOT_ON_STDERR, "did not start: {why}");
 }
 

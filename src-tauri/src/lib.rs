@@ -18,7 +18,7 @@ mod log;
 mod shop;
 mod window;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
 use tauri::async_runtime;
@@ -31,7 +31,8 @@ use crate::{environment::Environment, shop::Shop};
 #[must_use]
 pub fn run() -> ExitCode {
     if !display::there() {
-        eprintln!("kassa: there is no display to open a window on");
+        // Where nobody reads it, the exit code tells it.
+        let _ = writeln!(std::io::stderr(), "kassa: there is no display to open a window on");
         return ExitCode::FAILURE;
     }
     // Held to the very end: what is told once it is dropped, a failed start before all, is in no log.

@@ -45,11 +45,13 @@ pub(crate) fn start(data_dir: &Path) -> Result<WorkerGuard> {
     let (writer, guard) = tracing_appender::non_blocking(file);
     let levels = EnvFilter::try_from_env(LEVELS).unwrap_or_else(|_| EnvFilter::new(LEVELS_DEFAULT));
     tracing_subscriber::registry()
-        .with(fmt::layer().with_ansi(false).with_writer(writer).with_filter(levels))
+        .with(fmt::layer().with_ansi(false).log_internal_errors(false).with_writer(writer).with_filter(levels))
         .with(
             fmt::layer()
                 .with_ansi(io::stderr().is_terminal())
                 .with_writer(io::stderr)
+                // A line that can't be written is lost, and nothing else.
+                .log_internal_errors(false)
                 .without_time()
                 .with_target(false)
                 .with_filter(

@@ -40,11 +40,17 @@ impl OpenError {
 /// another process has.
 pub(crate) async fn open(db: PathBuf, schema: Schema) -> Result<(LockFile, Store), OpenError> {
     let opening = tokio::task::spawn_blocking(move || {
-        let lock = LockFile::acquire(&beside(&db, ".lock"))?;
+        let lock = LockFile::acquire(&beside(&real(&db), ".lock"))?;
         let store = Store::open(&db, &schema)?;
         Ok((lock, store))
     });
     opening.await.map_err(|error| OpenError::Io(io::Error::other(error)))?
+}
+
+/// The file that a path leads to over links, so that a database has one lock whatever it is called. As it is, where there is
+/// nothing yet.
+fn real(db: &Path) -> PathBuf {
+    fs::canonicalize(db).unwrap_or_else(|_| db.to_owned())
 }
 
 /// The file beside a database that is named after it.

@@ -20,14 +20,14 @@ fn main() -> ExitCode {
     let command = match cli::parse(std::env::args_os()) {
         Ok(command) => command,
         Err(error) => {
-            eprintln!("kassa-bank: {error}");
+            complain(&error);
             return ExitCode::from(WRONG_FLAGS);
         }
     };
     match run(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("kassa-bank: {}", line(&error));
+            complain(&line(&error));
             ExitCode::FAILURE
         }
     }
@@ -80,13 +80,21 @@ fn say(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Logs go to standard error; `RUST_LOG` says how much.
+/// Writes one line to standard error, where there is anybody to read it.
+fn complain(why: &dyn std::fmt::Display) {
+    // The exit code tells it too.
+    let _ = writeln!(io::stderr(), "kassa-bank: {why}");
+}
+
+/// Logs go to standard error; `RUST_LOG` says how much. A line that can't be written is lost, and nothing else: its reader may have
+/// gone, or its disk be full.
 fn log() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
+        .log_internal_errors(false)
         .init();
 }
 

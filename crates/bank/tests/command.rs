@@ -211,3 +211,37 @@ async fn told_to_end_it_refuses_what_is_new_and_answers_what_runs() -> Result {
     assert_eq!(bank.end().await?.0.code(), Some(0));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_any_more_ends_nothing() -> Result {
+    let dir = tempfile::tempdir()?;
+    let mut bank = Running::start(command(dir.path(), "serve --listen 127.0.0.1:0 --token shop=sk_shop")).await?;
+    drop(bank.child.stderr.take());
+    let http = http()?;
+    let pay = async || -> Result<u16> {
+        let request = http.post(format!("{}/v1/payments", bank.url())).bearer_auth("sk_shop");
+        let body = json!({"amount": 290, "currency": "EUR", "card": "tok_visa"});
+        Ok(request.header("Idempotency-Key", KEY).json(&body).send().await?.status().as_u16())
+    };
+    let other = rusqlite::Connection::open(dir.path().join("bank.db"))?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    assert_eq!(pay().await?, 503, "and the writer has something to log");
+    other.execute_batch("ROLLBACK")?;
+    assert_eq!(pay().await?, 201);
+    bank.signal("TERM")?;
+    assert_eq!(timeout(LIMIT, bank.child.wait()).await??.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_database_has_one_owner_whatever_it_is_called() -> Result {
+    let dir = tempfile::tempdir()?;
+    let line = "serve --listen 127.0.0.1:0 --token shop=sk_shop --gateway-url http://127.0.0.1:9";
+    let bank = Running::start(command(dir.path(), line)).await?;
+    std::os::unix::fs::symlink("bank.db", dir.path().join("another.db"))?;
+    let (code, said) = refused(command(dir.path(), &format!("{line} --db another.db"))).await?;
+    assert!(code == Some(1) && said.contains("bank.db.lock"), "{said}");
+    bank.signal("TERM")?;
+    assert_eq!(bank.end().await?.0.code(), Some(0));
+    Ok(())
+}

@@ -12,7 +12,7 @@ use protocol::{CardToken, Key};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _, Read as _, Write as _},
     iter,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -47,17 +47,23 @@ pub(crate) fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         Err(Failure::Usage(reason)) => {
-            eprintln!("kassa-till: {reason}");
+            complain(reason);
             ExitCode::from(2)
         }
         Err(Failure::Refused(reason)) => {
-            eprintln!("kassa-till: {reason:#}");
+            complain(format_args!("{reason:#}"));
             ExitCode::from(1)
         }
     }
 }
 
-/// Logs go to stderr: warnings, or what `KASSA_LOG` or `RUST_LOG` ask for.
+/// Writes one line to stderr, where there is anybody to read it: a reader who has gone must not end what is under way.
+pub(super) fn complain(why: impl std::fmt::Display) {
+    // The exit code tells it too.
+    let _ = writeln!(io::stderr(), "kassa-till: {why}");
+}
+
+/// Logs go to stderr, and a line that can't be written there is lost: warnings, or what `KASSA_LOG` or `RUST_LOG` ask for.
 fn log_to_stderr() {
     let filter = ["KASSA_LOG", "RUST_LOG"]
         .into_iter()
@@ -65,7 +71,12 @@ fn log_to_stderr() {
         .and_then(|directives| EnvFilter::try_new(directives).ok())
         .unwrap_or_else(|| EnvFilter::new("warn"));
     let is_terminal = io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(is_terminal)
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .init();
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -175,7 +186,7 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
     }
     if let Some(error) = unprinted {
         // Not a refusal: whoever repeats what was refused would charge twice.
-        eprintln!("kassa-till: saved, but not all could be printed ({error}); `kassa-till operations` shows them");
+        complain(format_args!("saved, but not all could be printed ({error}); `kassa-till operations` shows them"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -130,17 +130,16 @@ impl Gateway {
     /// Which gateway the call goes to. The error says why it can't be made now, or never: what was sent to one gateway is never
     /// sent to another, which would know nothing of it.
     async fn gateway_of(&self, call: &Call, is_new: bool) -> Result<Uuid, Reading> {
-        let gateway = match self.client.known_identity() {
-            Some(known) => known,
-            None => {
-                let permit = self.breaker.pass(is_new).await;
-                let told = self.client.identity().await.map_err(|why| Reading::Unknown { why, retry_after_s: None });
-                permit.tell(told.as_ref().map_or_else(showed, |_| Showed::Works));
-                told?
-            }
-        };
-        let is_other = call.gateway.is_some_and(|of_call| of_call != gateway);
-        if is_other { Err(Reading::OtherGateway) } else { Ok(gateway) }
+        let is_ours = |gateway: &Uuid| call.gateway.is_none_or(|of_call| of_call == *gateway);
+        if let Some(known) = self.client.known_identity().filter(is_ours) {
+            return Ok(known);
+        }
+        // Also where another is known: it may have been replaced since.
+        let permit = self.breaker.pass(is_new).await;
+        let told = self.client.reach().await.map_err(|why| Reading::Unknown { why, retry_after_s: None });
+        permit.tell(told.as_ref().map_or_else(showed, |_| Showed::Works));
+        let gateway = told?;
+        if is_ours(&gateway) { Ok(gateway) } else { Err(Reading::OtherGateway) }
     }
 
     async fn send(&self, request: &Request, call: &Call, gateway: Uuid) -> Reading {

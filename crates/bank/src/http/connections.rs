@@ -198,6 +198,8 @@ async fn speak(
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
             .max_buf_size(BUFFER_BYTES_MAX)
+            // Who has sent the whole request and closes that way is answered the other way.
+            .half_close(true)
             .serve_connection(TokioIo::new(io), service)
     );
     let result = tokio::select! {
@@ -331,6 +333,21 @@ mod tests {
             answer
         };
         tokio::join!(asking, spoken).0
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_sent_all_and_closes_that_way_is_answered() {
+        let (mut client, spoken) = connect(false).await;
+        let asking = async move {
+            let request = b"GET /good HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(3);
+            client.write_all(&request).await.unwrap();
+            client.shutdown().await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let (answer, ()) = tokio::join!(asking, spoken);
+        assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 3, "{answer}");
     }
 
     #[tokio::test(start_paused = true)]

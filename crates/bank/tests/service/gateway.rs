@@ -1,12 +1,13 @@
 //! The bank towards a gateway in trouble.
 
 use crate::running::{KEY, OTHER, Result, coffee, config, start, within};
-use bank::BankConfig;
+use bank::{BankConfig, Gateway, GatewayConfig, LabConfig, Secret};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{net::SocketAddr, path::Path, time::Duration};
+use tokio::{sync::oneshot, task::JoinHandle};
 
 /// A bank that lets nobody wait long.
-fn impatient(dir: &std::path::Path) -> BankConfig {
+fn impatient(dir: &Path) -> BankConfig {
     BankConfig { wait: Duration::from_millis(50), ..config(dir) }
 }
 
@@ -71,4 +72,61 @@ async fn what_waited_longer_than_a_gateway_knows_its_keys_is_asked_by_reference(
     within(async || bank.state(OTHER).await.filter(|state| state == "approved")).await?;
     assert_eq!(bank.charges().await?, 2);
     bank.end().await
+}
+
+/// A gateway that runs by itself.
+struct OutsideGateway {
+    at: SocketAddr,
+    end: oneshot::Sender<()>,
+    ended: JoinHandle<std::io::Result<()>>,
+}
+
+impl OutsideGateway {
+    async fn start(dir: &Path, at: SocketAddr) -> Result<Self> {
+        let lab = Some(LabConfig { secret: Some(Secret::new("lab_run")), may_abort: false });
+        let gateway = Gateway::open(GatewayConfig { db: dir.join("gateway.db"), hosts: Vec::new(), secret: None, lab });
+        let (gateway, listener) = (gateway.await?, bank::listen(at)?);
+        let at = listener.local_addr()?;
+        let (end, told) = oneshot::channel();
+        let ended = tokio::spawn(gateway.serve(listener, async {
+            let _ = told.await;
+        }));
+        Ok(Self { at, end, ended })
+    }
+
+    async fn end(self) -> Result {
+        let _ = self.end.send(());
+        Ok(self.ended.await??)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_was_replaced_and_came_back_is_asked_again() -> Result {
+    let (dir, elsewhere) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let gateway = OutsideGateway::start(dir.path(), SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    let at = gateway.at;
+    let config = BankConfig {
+        gateway_url: Some(format!("http://{at}")),
+        operator: Some(Secret::new("op_1")),
+        ..impatient(dir.path())
+    };
+    let bank = start(config).await?;
+    within(async || (bank.pay(OTHER, &coffee()).await.ok()?.status() == 201).then_some(())).await?;
+    // Charged, and the answer is lost, when another one takes the place of the gateway.
+    assert_eq!(bank.gateway_fault(json!([{"at": "committed", "do": "drop"}])).await?, 200);
+    assert_eq!(bank.pay(KEY, &coffee()).await?.status(), 409);
+    gateway.end().await?;
+    let other = OutsideGateway::start(elsewhere.path(), at).await?;
+    within(async || bank.state(KEY).await.filter(|state| state == "needs_attention")).await?;
+    within(async || (bank.pay(&key(1), &coffee()).await.ok()?.status() == 201).then_some(())).await?;
+    assert_eq!(bank.charges().await?, 1, "at the other one");
+    other.end().await?;
+
+    let gateway = OutsideGateway::start(dir.path(), at).await?;
+    let requeue = format!("{}/operator/operations/shop/{KEY}/requeue", bank.url);
+    assert_eq!(bank.http.post(&requeue).bearer_auth("op_1").send().await?.status(), 200);
+    let state = within(async || bank.state(KEY).await.filter(|state| state != "processing")).await?;
+    assert_eq!((state.as_str(), bank.charges().await?), ("approved", json!(2)));
+    bank.end().await?;
+    gateway.end().await
 }

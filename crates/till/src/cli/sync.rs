@@ -3,6 +3,7 @@
 use super::{
     Failure,
     args::Sync,
+    complain,
     output::{Printer, document},
 };
 use outbox::HttpTransport;
@@ -77,11 +78,11 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     let printed = tokio::time::timeout(READER_WAIT, told.print_all()).await;
     let summary = till.summary().await?;
     if let Some(reason) = not_settled(&summary) {
-        eprintln!("kassa-till: {reason}");
+        complain(reason);
     }
     match printed {
         Ok(printed) => printed?,
-        Err(_) => eprintln!("kassa-till: nobody reads what is printed; `kassa-till operations` shows all of it"),
+        Err(_) => complain("nobody reads what is printed; `kassa-till operations` shows all of it"),
     }
     Ok(code(&summary))
 }
