@@ -62,18 +62,22 @@ impl hyper::body::Body for Coming {
     }
 }
 
-/// Refuses anything but plain `application/json`.
+/// Refuses anything but plain `application/json`, said once: of two lines, another reader on the way may take the other.
 pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let refused = |detail| Err(Refusal::new(ProblemType::UnsupportedMediaType, detail));
-    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut media_types = headers.get_all(header::CONTENT_TYPE).iter();
+    let media_type = media_types.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if media_types.next().is_some() {
+        return refused("send one Content-Type");
+    }
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         return refused("send the body as application/json");
     }
-    match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if encoding != "identity" => refused("send the body without a Content-Encoding"),
-        _ => Ok(()),
+    if headers.get_all(header::CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
+        return refused("send the body without a Content-Encoding");
     }
+    Ok(())
 }
 
 /// Reads a body of up to [`BODY_BYTES_MAX`] bytes.
@@ -128,4 +132,34 @@ pub(crate) async fn discard(mut body: Body) {
     };
     // However far it came, the answer is the same.
     let _ = tokio::time::timeout(DISCARD_TIME_MAX, discarding).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderName;
+
+    fn is_refused(lines: &[(HeaderName, &'static str)]) -> bool {
+        let headers = lines.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
+        check_media_type(&headers).is_err_and(|refusal| refusal.problem.problem == ProblemType::UnsupportedMediaType)
+    }
+
+    #[test]
+    fn a_body_has_one_media_type_and_no_coding() {
+        let (media_type, coding) = (header::CONTENT_TYPE, header::CONTENT_ENCODING);
+        let json = (media_type.clone(), "application/json");
+        let plain = (coding.clone(), "identity");
+        assert!(!is_refused(std::slice::from_ref(&json)));
+        assert!(!is_refused(&[(media_type.clone(), "Application/JSON; charset=utf-8")]));
+        assert!(!is_refused(&[json.clone(), plain.clone()]));
+        assert!(!is_refused(&[json.clone(), plain.clone(), plain.clone()]));
+        assert!(is_refused(&[]));
+        assert!(is_refused(&[(media_type.clone(), "text/plain")]));
+        assert!(is_refused(&[json.clone(), (media_type.clone(), "text/html")]), "whoever reads the last reads another");
+        assert!(is_refused(&[(media_type.clone(), "text/html"), json.clone()]));
+        assert!(is_refused(&[json.clone(), json.clone()]));
+        assert!(is_refused(&[json.clone(), (coding.clone(), "gzip")]));
+        assert!(is_refused(&[json.clone(), plain.clone(), (coding.clone(), "gzip")]));
+        assert!(is_refused(&[json, (coding, "gzip"), plain]));
+    }
 }
