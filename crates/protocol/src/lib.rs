@@ -16,6 +16,7 @@ mod policy;
 mod problem;
 mod request;
 mod result;
+mod rfc3339;
 mod strict;
 
 pub use key::{Key, KeyError, ShortCode};

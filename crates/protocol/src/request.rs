@@ -2,7 +2,7 @@
 
 use crate::{
     Amount, Currency,
-    strict::{Object, invalid},
+    strict::{Object, Times, invalid},
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -84,11 +84,25 @@ pub struct PaymentRequest {
 }
 
 impl PaymentRequest {
-    /// Reads a body strictly: unknown or doubled members, fractions and texts in place of numbers are refused.
+    /// Reads a body strictly: unknown or doubled members, fractions, texts in place of numbers and times that are not of
+    /// RFC 3339 are refused.
     ///
     /// # Errors
     /// [`DecodeError`] with the first member at fault.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(body, Times::Sent)
+    }
+
+    /// Reads what was stored by [`encode`](Self::encode), by an earlier version too: those took spellings of a time, and so
+    /// years before 0, that are refused today.
+    ///
+    /// # Errors
+    /// [`DecodeError`] with the first member at fault.
+    pub fn decode_stored(body: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(body, Times::Stored)
+    }
+
+    fn read(body: &[u8], times: Times) -> Result<Self, DecodeError> {
         let mut object = Object::parse(body)?;
         let request = Self {
             amount: amount(&mut object)?,
@@ -96,7 +110,7 @@ impl PaymentRequest {
                 .map_err(|error| invalid("currency", &says(error)))?,
             card: CardToken(object.text("card", CARD_CHARS_MAX)?),
             reference: object.optional_text("reference", REFERENCE_CHARS_MAX, 0)?,
-            accepted_offline_at: object.optional_time("accepted_offline_at")?,
+            accepted_offline_at: object.optional_time("accepted_offline_at", times)?,
         };
         object.finish()?;
         Ok(request)
@@ -259,6 +273,66 @@ mod tests {
             assert_eq!(error.member.as_deref(), Some(member));
             assert!(error.detail.contains("twice"), "{error}");
         }
+    }
+
+    #[test]
+    fn times_are_those_of_rfc_3339_and_no_others() {
+        let read = |text: &str| PaymentRequest::decode(&with("accepted_offline_at", json!(text)));
+        for (text, canonical) in [
+            ("2026-11-29T10:00:00Z", "2026-11-29T10:00:00Z"),
+            ("2026-11-29t10:00:00z", "2026-11-29T10:00:00Z"),
+            ("2026-11-29T12:30:00+02:30", "2026-11-29T10:00:00Z"),
+            ("2026-11-29T10:00:00-00:00", "2026-11-29T10:00:00Z"),
+            ("2026-11-28T10:01:00-23:59", "2026-11-29T10:00:00Z"),
+            ("2026-11-29T10:00:00.000000001Z", "2026-11-29T10:00:00.000000001Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        ] {
+            let at = read(text).unwrap().accepted_offline_at.unwrap();
+            assert_eq!(at.to_string(), canonical, "{text}");
+        }
+        for text in [
+            "20261129T100000Z",
+            "2026-11-29T10Z",
+            "2026-11-29T10:00Z",
+            "2026-11-29 10:00:00Z",
+            "2026-11-29T10:00:00",
+            "2026-11-29",
+            "-009999-01-02T03:04:05Z",
+            "+002026-11-29T10:00:00Z",
+            "2026-11-29T10:00:00Z[Europe/Berlin]",
+            "2026-11-29T10:00:00+01:00[Europe/Berlin]",
+            "2026-11-29T10:00:00+25:59",
+            "2026-11-29T10:00:00+24:00",
+            "2026-11-29T10:00:00+01:60",
+            "2026-11-29T10:00:00+01",
+            "2026-11-29T10:00:00+0100",
+            "2026-11-29T10:00:00+01:00:00",
+            "2026-11-29T10:00:00,5Z",
+            "2026-11-29T10:00:00.Z",
+            "2026-11-29T10:00:00.5",
+            "2026-11-31T10:00:00Z",
+            "2026-11-29T24:00:00Z",
+            "2026-11-29T10:00:61Z",
+            "2026-W48-7T10:00:00Z",
+            "2026-11-29T10:00:00\u{2212}01:00",
+            "２026-11-29T10:00:00Z",
+            " 2026-11-29T10:00:00Z",
+            "2026-11-29T10:00:00Z ",
+            "2026-11-29T10:00:00ZZ",
+        ] {
+            let error = read(text).expect_err(text);
+            assert_eq!(error.member.as_deref(), Some("accepted_offline_at"), "{text}");
+            assert!(error.detail.ends_with("must be a time such as 2026-11-29T10:00:00Z"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_stored_time_that_no_wire_takes_any_more_is_still_read() {
+        let stored = with("accepted_offline_at", json!("-009999-01-02T03:04:05Z"));
+        let request = PaymentRequest::decode_stored(&stored).unwrap();
+        assert_eq!(PaymentRequest::decode_stored(&request.encode()).unwrap(), request);
+        assert!(PaymentRequest::decode(&stored).is_err());
     }
 
     #[test]

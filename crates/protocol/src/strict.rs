@@ -1,6 +1,6 @@
 //! JSON objects read strictly: one flat object, no member twice, no member that nobody asked for.
 
-use crate::{DecodeError, DecodeErrorKind};
+use crate::{DecodeError, DecodeErrorKind, rfc3339};
 use jiff::Timestamp;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -39,6 +39,15 @@ const MEMBERS_MAX: usize = 32;
 
 /// How much of a client's own member name an error repeats, in characters.
 const NAME_CHARS_MAX: usize = 40;
+
+/// Where a body comes from, and with it which spellings of a time are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Off the wire: RFC 3339 and no other.
+    Sent,
+    /// Out of a file: whatever a version of ours may have written, years before 0 included.
+    Stored,
+}
 
 /// One flat object whose members are taken out one by one. What is left over at the end is an error.
 pub(crate) struct Object(Vec<(String, Value)>);
@@ -92,11 +101,14 @@ impl Object {
         }
     }
 
-    /// Takes a time of RFC 3339 that may be absent.
-    pub(crate) fn optional_time(&mut self, name: &'static str) -> Result<Option<Timestamp>, DecodeError> {
+    /// Takes a time that may be absent.
+    pub(crate) fn optional_time(&mut self, name: &'static str, times: Times) -> Result<Option<Timestamp>, DecodeError> {
         let Some(text) = self.optional_text(name, 64, 1)? else { return Ok(None) };
-        let time = text.parse().map_err(|_| invalid(name, "must be a time such as 2026-11-29T10:00:00Z"))?;
-        Ok(Some(time))
+        let time = match times {
+            Times::Sent => rfc3339::parse(&text),
+            Times::Stored => text.parse().ok(),
+        };
+        time.map(Some).ok_or_else(|| invalid(name, "must be a time such as 2026-11-29T10:00:00Z"))
     }
 
     /// Ends the reading: a member that nobody took is refused by its name.

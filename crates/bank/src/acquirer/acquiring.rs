@@ -87,7 +87,7 @@ impl Acquiring {
         let call = passage.as_ref().map(|passage| passage.call);
         match kind(&job) {
             Some(Kind::Payment) => {
-                let request = PaymentRequest::decode(&job.payload).map_err(|_| UNREADABLE)?;
+                let request = PaymentRequest::decode_stored(&job.payload).map_err(|_| UNREADABLE)?;
                 let charge = self.charge(&job, &request)?;
                 let moved = self.gateway.ask(&charge, call).await?;
                 pass_answered(passage.as_ref()).await;
@@ -177,7 +177,7 @@ impl Acquiring {
 
     /// Gives the whole of a charge back, under a key of its own, which is stored before its first use.
     async fn reverse(&self, job: &Job<Context>) -> Result<Undo, &'static str> {
-        let request = PaymentRequest::decode(&job.payload).map_err(|_| UNREADABLE)?;
+        let request = PaymentRequest::decode_stored(&job.payload).map_err(|_| UNREADABLE)?;
         let key = key(job)?;
         let call = Call { key: self.named(job, &key).gateway_key(Purpose::Reversal), gateway: None, attempts: 0 };
         let operation = job.id;
