@@ -22,7 +22,7 @@ pub(crate) const PAYMENT_ID_CHARS_MAX: usize = 64;
 pub struct DecodeError {
     /// Whether it is no JSON object at all, or one with wrong members.
     pub kind: DecodeErrorKind,
-    /// The member at fault, where there is one.
+    /// The member at fault, where there is one that may be named.
     pub member: Option<String>,
     /// What is wrong and what to send instead, for the developer of the client.
     pub detail: String,
@@ -272,6 +272,29 @@ mod tests {
             let error = PaymentRequest::decode(body.as_bytes()).unwrap_err();
             assert_eq!(error.member.as_deref(), Some(member));
             assert!(error.detail.contains("twice"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_member_is_named_only_where_its_name_can_be_nothing_else() {
+        for name in [
+            "tok_insufficient_funds",
+            "a_tok_visa",
+            "sk_aaaa",
+            "4242424242424242",
+            "Visa",
+            "",
+            "a b",
+            &"a".repeat(60_000),
+        ] {
+            let once = with(name, json!(1));
+            let twice = format!(r#"{{"{name}":1,"{name}":2,"amount":1,"currency":"EUR","card":"tok_visa"}}"#);
+            for body in [&once[..], twice.as_bytes()] {
+                let error = PaymentRequest::decode(body).unwrap_err();
+                assert_eq!((error.kind, &error.member), (DecodeErrorKind::Invalid, &None), "{name}");
+                assert!(error.detail.starts_with("a member that is not known here"), "{error}");
+                assert!(error.detail.len() < 100 && !error.detail.contains("tok_"), "{error}");
+            }
         }
     }
 

@@ -37,8 +37,8 @@ impl<'de> Deserialize<'de> for Members {
 /// More members than any request has; beyond it the rest is not read.
 const MEMBERS_MAX: usize = 32;
 
-/// How much of a client's own member name an error repeats, in characters.
-const NAME_CHARS_MAX: usize = 40;
+/// The longest name of an unknown member that an error repeats, in characters.
+const NAME_CHARS_MAX: usize = 24;
 
 /// Where a body comes from, and with it which spellings of a time are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Object {
         })?;
         for (i, (name, _)) in members.iter().enumerate() {
             if members[..i].iter().any(|(earlier, _)| earlier == name) {
-                return Err(invalid(name, "stands twice in the body; send it once"));
+                return Err(sent(name, "stands twice in the body; send it once"));
             }
         }
         Ok(Self(members))
@@ -115,14 +115,30 @@ impl Object {
     pub(crate) fn finish(self) -> Result<(), DecodeError> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => Err(invalid(name, "is not a member of this request")),
+            Some((name, _)) => Err(sent(name, "is not a member of this request")),
         }
     }
 }
 
-/// An error that names a member and says what is wrong with it, but not what it holds.
-pub(crate) fn invalid(member: &str, what: &str) -> DecodeError {
-    // A name that nobody knows is the client's own text: shown short and printable.
-    let name: String = member.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
-    DecodeError { kind: DecodeErrorKind::Invalid, detail: format!("`{name}` {what}"), member: Some(name) }
+/// An error that names a member of ours and says what is wrong with it, but not what it holds.
+pub(crate) fn invalid(member: &'static str, what: &str) -> DecodeError {
+    DecodeError {
+        kind: DecodeErrorKind::Invalid,
+        detail: format!("`{member}` {what}"),
+        member: Some(member.to_owned()),
+    }
+}
+
+/// An error about a member as it was sent. Its name is the client's own text, and no answer may hold a card token or a secret:
+/// it is repeated only where it can be neither.
+fn sent(name: &str, what: &str) -> DecodeError {
+    let is_a_name = (1..=NAME_CHARS_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        && !["tok_", "sk_"].iter().any(|secret| name.contains(secret));
+    let (subject, member) = if is_a_name {
+        (format!("`{name}`"), Some(name.to_owned()))
+    } else {
+        ("a member that is not known here".to_owned(), None)
+    };
+    DecodeError { kind: DecodeErrorKind::Invalid, detail: format!("{subject} {what}"), member }
 }
