@@ -126,7 +126,12 @@ impl Acquiring {
             purpose: Purpose::Charge,
             path: wire::CHARGES_PATH,
             body: json(&body)?,
-            expected: Expected { amount: request.amount, currency: request.currency, reference },
+            expected: Expected {
+                amount: request.amount,
+                currency: request.currency,
+                reference,
+                card: Some(request.card.clone()),
+            },
         })
     }
 
@@ -146,7 +151,7 @@ impl Acquiring {
             job,
             Purpose::Refund,
             (&own, &of_payment),
-            Expected { amount: request.amount, currency: refund.currency, reference: String::new() },
+            Expected { amount: request.amount, currency: refund.currency, reference: String::new(), card: None },
         )
     }
 
@@ -186,7 +191,7 @@ impl Acquiring {
         })
         .await?;
         let (amount, currency) = (request.amount, request.currency);
-        let expected = Expected { amount, currency, reference: String::new() };
+        let expected = Expected { amount, currency, reference: String::new(), card: None };
         let asked = self.give_back(job, Purpose::Reversal, (&key, &key), expected)?;
         if self.gateway.ask(&asked, None).await?.status != Outcome::Approved {
             return Err("the gateway did not take the charge back");

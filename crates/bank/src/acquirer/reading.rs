@@ -2,7 +2,15 @@
 
 use crate::{gateway::wire::Moved, metrics::Ended};
 use bytes::Bytes;
-use protocol::{Amount, Currency, Outcome, Problem, ProblemType};
+use protocol::{Amount, CardToken, Currency, Outcome, Problem, ProblemType};
+
+/// Why a definite answer is not told on.
+const CONTRADICTION: &str = "the gateway's answer contradicts itself";
+
+/// Characters of an id, a code or a brand of the gateway's at most.
+const TEXT_CHARS_MAX: usize = 64;
+/// From so many characters on, a token that is no word stands in no text by chance.
+const TELLING_CHARS_MIN: usize = 8;
 
 /// An answer as it came.
 #[derive(Debug, Clone)]
@@ -19,6 +27,8 @@ pub(crate) struct Expected {
     pub(crate) amount: Amount,
     pub(crate) currency: Currency,
     pub(crate) reference: String,
+    /// The card that is charged; none where money is given back.
+    pub(crate) card: Option<CardToken>,
 }
 
 /// What an answer means.
@@ -110,12 +120,53 @@ fn moved(raw: &Raw, expected: &Expected) -> Reading {
     if (moved.amount, moved.currency, &moved.reference) != (expected.amount, expected.currency, &expected.reference) {
         return Reading::NeedsAttention("the gateway's answer is about something else than we asked");
     }
-    let fits = match (raw.status, moved.status) {
-        (200, _) | (201, Outcome::Approved) => true,
-        (402, Outcome::Declined) => moved.decline_code.is_some(),
-        _ => false,
-    };
-    if fits { Reading::Known(moved) } else { Reading::NeedsAttention("the gateway's answer contradicts itself") }
+    let is_told_as_it_is =
+        matches!((raw.status, moved.status), (200, _) | (201, Outcome::Approved) | (402, Outcome::Declined));
+    if is_told_as_it_is && is_whole(&moved, expected) && has_plain_texts(&moved, expected.card.as_ref()) {
+        Reading::Known(moved)
+    } else {
+        Reading::NeedsAttention(CONTRADICTION)
+    }
+}
+
+/// Whether all is there that goes with the outcome, and nothing that goes with the other.
+fn is_whole(moved: &Moved, expected: &Expected) -> bool {
+    match moved.status {
+        Outcome::Declined => moved.decline_code.is_some() && moved.approval_code.is_none(),
+        Outcome::Approved => {
+            // Money that is given back has neither card nor code.
+            let is_charged = moved.card.is_some() && moved.approval_code.is_some();
+            moved.decline_code.is_none() && (is_charged || expected.card.is_none())
+        }
+    }
+}
+
+/// Whether the texts may be stored, told on and printed on a receipt: they are a stranger's.
+fn has_plain_texts(moved: &Moved, charged: Option<&CardToken>) -> bool {
+    let card = moved.card.as_ref();
+    let texts = [
+        Some(&moved.id),
+        moved.approval_code.as_ref(),
+        moved.decline_code.as_ref(),
+        card.map(|card| &card.brand),
+        card.map(|card| &card.last4),
+    ];
+    let last4 = card.is_none_or(|card| card.last4.len() == 4 && card.last4.bytes().all(|byte| byte.is_ascii_digit()));
+    last4 && texts.into_iter().flatten().all(|text| is_plain(text) && charged.is_none_or(|card| !tells(text, card)))
+}
+
+fn is_plain(text: &str) -> bool {
+    (1..=TEXT_CHARS_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Whether a text gives the card's token away. A token that is short or like a word may stand in a text by chance, as `card`
+/// does in `unknown_card`.
+fn tells(text: &str, card: &CardToken) -> bool {
+    let token = card.expose();
+    let is_like_a_word = token.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_telling = token.starts_with("tok_") || (token.len() >= TELLING_CHARS_MIN && !is_like_a_word);
+    is_telling && text.contains(token)
 }
 
 #[cfg(test)]
@@ -124,7 +175,12 @@ mod tests {
     use serde_json::{Value, json};
 
     fn expected() -> Expected {
-        Expected { amount: Amount::new(2490).unwrap(), currency: Currency::EUR, reference: "kassa-1".into() }
+        Expected {
+            amount: Amount::new(2490).unwrap(),
+            currency: Currency::EUR,
+            reference: "kassa-1".into(),
+            card: Some(CardToken::new("tok_visa").unwrap()),
+        }
     }
 
     fn raw(status: u16, content_type: &str, body: impl Into<Bytes>) -> Raw {
@@ -132,7 +188,17 @@ mod tests {
     }
 
     fn approved() -> Value {
-        json!({"id": "ch_1", "status": "approved", "amount": 2490, "currency": "EUR", "reference": "kassa-1", "approval_code": "A"})
+        json!({"id": "ch_1", "status": "approved", "amount": 2490, "currency": "EUR", "reference": "kassa-1", "approval_code": "A",
+               "card": {"brand": "visa", "last4": "4242"}})
+    }
+
+    fn declined() -> Value {
+        json!({"id": "ch_1", "status": "declined", "amount": 2490, "currency": "EUR", "reference": "kassa-1", "decline_code": "lost"})
+    }
+
+    fn with(mut body: Value, member: &str, value: Value) -> Value {
+        body[member] = value;
+        body
     }
 
     fn answer(status: u16, body: &Value) -> Reading {
@@ -147,10 +213,86 @@ mod tests {
     #[test]
     fn the_gateways_own_word_is_known() {
         assert!(matches!(answer(201, &approved()), Reading::Known(moved) if moved.status == Outcome::Approved));
-        let declined = json!({"id": "ch_1", "status": "declined", "amount": 2490, "currency": "EUR", "reference": "kassa-1", "decline_code": "lost"});
         assert!(
-            matches!(answer(402, &declined), Reading::Known(moved) if moved.decline_code.as_deref() == Some("lost"))
+            matches!(answer(402, &declined()), Reading::Known(moved) if moved.decline_code.as_deref() == Some("lost"))
         );
+        let card = json!({"brand": "visa", "last4": "9987"});
+        for known in [declined(), with(declined(), "card", card), with(declined(), "approval_code", Value::Null)] {
+            assert!(matches!(answer(402, &known), Reading::Known(_)), "{known}");
+            assert!(matches!(answer(200, &known), Reading::Known(_)), "{known}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_contradicts_itself_or_holds_no_plain_texts_needs_a_person() {
+        let (a_card, long) = (|brand: &str, last4: &str| json!({"brand": brand, "last4": last4}), "A".repeat(65));
+        let approvals = [
+            with(approved(), "card", Value::Null),
+            with(approved(), "card", a_card("", "4242")),
+            with(approved(), "card", a_card("vi sa", "4242")),
+            with(approved(), "card", a_card("tok_visa", "4242")),
+            with(approved(), "card", a_card(&long, "4242")),
+            with(approved(), "card", a_card("visa", "tok_visa")),
+            with(approved(), "card", a_card("visa", "424")),
+            with(approved(), "card", a_card("visa", "42424")),
+            with(approved(), "card", a_card("visa", "424a")),
+            with(approved(), "approval_code", Value::Null),
+            with(approved(), "approval_code", json!("")),
+            with(approved(), "approval_code", json!("A".repeat(50_000))),
+            with(approved(), "approval_code", json!("A\r\nX: y\u{0}")),
+            with(approved(), "approval_code", json!("tok_visa")),
+            with(approved(), "approval_code", json!("A-tok_visa-A")),
+            with(approved(), "decline_code", json!("lost")),
+            with(approved(), "id", json!("")),
+            with(approved(), "id", json!(long)),
+            with(approved(), "id", json!("ch_tok_visa")),
+        ];
+        for body in &approvals {
+            for status in [200, 201] {
+                assert_eq!(answer(status, body), Reading::NeedsAttention(CONTRADICTION), "{status} {body:.300}");
+            }
+            let found = of_question(&raw(200, "application/json", body.to_string()), &expected());
+            assert_eq!(found, Reading::NeedsAttention(CONTRADICTION), "{body:.300}");
+        }
+        let declines = [
+            with(declined(), "decline_code", Value::Null),
+            with(declined(), "decline_code", json!("")),
+            with(declined(), "decline_code", json!("tok_visa")),
+            with(declined(), "decline_code", json!(long)),
+            with(declined(), "decline_code", json!("<b>")),
+            with(declined(), "approval_code", json!("A")),
+        ];
+        for (status, body) in [200, 402].into_iter().flat_map(|status| declines.iter().map(move |body| (status, body)))
+        {
+            assert_eq!(answer(status, body), Reading::NeedsAttention(CONTRADICTION), "{status} {body:.300}");
+        }
+        assert_eq!(answer(201, &declined()), Reading::NeedsAttention(CONTRADICTION));
+    }
+
+    #[test]
+    fn money_that_is_given_back_has_neither_card_nor_code() {
+        let giving_back = Expected { card: None, ..expected() };
+        let ask = |status, body: Value| of_request(&raw(status, "application/json", body.to_string()), &giving_back);
+        let mut given = approved();
+        given.as_object_mut().unwrap().retain(|name, _| !["card", "approval_code"].contains(&name.as_str()));
+        assert!(matches!(ask(201, given.clone()), Reading::Known(_)));
+        assert_eq!(ask(201, with(given, "id", json!(""))), Reading::NeedsAttention(CONTRADICTION));
+        assert!(matches!(ask(402, declined()), Reading::Known(_)));
+        assert_eq!(ask(200, with(declined(), "decline_code", Value::Null)), Reading::NeedsAttention(CONTRADICTION));
+    }
+
+    #[test]
+    fn a_token_that_reads_like_a_word_hides_no_decline() {
+        for token in ["card", "a", "unknown_card", "0", "lost", "42"] {
+            let charged = Expected { card: Some(CardToken::new(token).unwrap()), ..expected() };
+            let unknown = with(with(declined(), "decline_code", json!("unknown_card")), "id", json!("ch_01042"));
+            let read = of_request(&raw(402, "application/json", unknown.to_string()), &charged);
+            assert!(matches!(read, Reading::Known(_)), "{token}");
+        }
+        let charged = Expected { card: Some(CardToken::new("4242424242424242").unwrap()), ..expected() };
+        let told = with(approved(), "approval_code", json!("4242424242424242"));
+        let read = of_request(&raw(201, "application/json", told.to_string()), &charged);
+        assert_eq!(read, Reading::NeedsAttention(CONTRADICTION));
     }
 
     #[test]
