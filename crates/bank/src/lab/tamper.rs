@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use futures::StreamExt;
 use http_body_util::{BodyExt, Full};
 use protocol::{Amount, Key, ProblemType};
 use serde_json::Value;
@@ -84,7 +85,12 @@ async fn truncate(real: Response) -> Response {
     let (mut parts, body) = whole(real).await;
     parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     let half = body.slice(..body.len() / 2);
-    let torn = futures::stream::iter([Ok(half), Err(io::Error::other("the fault lab cuts the answer"))]);
+    let cut = async {
+        // What comes before the error is sent only where the connection finds nothing to do in between.
+        tokio::task::yield_now().await;
+        Err(io::Error::other("the fault lab cuts the answer"))
+    };
+    let torn = futures::stream::iter([Ok(half)]).chain(futures::stream::once(cut));
     Response::from_parts(parts, Body::from_stream(torn))
 }
 

@@ -323,3 +323,26 @@ async fn health_names_the_part_that_is_away() -> Result {
     assert!(page.text().await?.contains("The key belongs to another request"));
     bank.end().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_an_answer_is_half_an_answer_and_not_none() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    for at in ["saved", "received"] {
+        assert_eq!(bank.fault(json!({"at": at, "do": "truncate", "times": 1})).await?, 200);
+        let mut response = bank.pay(KEY, &coffee()).await?;
+        let announced = response.content_length().ok_or("no length")?;
+        assert_eq!(response.status(), 201, "the head comes");
+        let mut came = 0;
+        let broken = loop {
+            match response.chunk().await {
+                Ok(Some(part)) => came += part.len() as u64,
+                Ok(None) => break false,
+                Err(_) => break true,
+            }
+        };
+        assert!(broken && came == announced / 2, "{came} of {announced} bytes");
+    }
+    assert_eq!((bank.pay(KEY, &coffee()).await?.status().as_u16(), bank.charges().await?), (201, json!(1)));
+    bank.end().await
+}
