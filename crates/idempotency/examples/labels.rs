@@ -1,9 +1,12 @@
 //! A service that prints a shipping label exactly once, however often it is asked: what it takes to put the engine into an
 //! axum service of your own. Read it from top to bottom. Start it, and ask for a label under a key of your choice; the
-//! printer takes its time:
+//! printer takes its time. In one terminal:
 //! ```console
-//! $ cargo run -p idempotency --example labels -- 127.0.0.1:8470 /tmp/labels 3000
+//! $ cargo run -p idempotency --example labels -- 127.0.0.1:8470 /tmp/labels-1 3000     # a folder that is not there yet
 //! listening on http://127.0.0.1:8470
+//! ```
+//! In another:
+//! ```console
 //! $ ask() { curl -sSi -H "Idempotency-Key: $1" -H 'Content-Type: application/json' -d "$2" http://127.0.0.1:8470/labels; }
 //! $ K=0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b
 //! $ ask $K '{"parcel":"P-1","to":"Ann, 1 High Street","weight_g":500}'
@@ -16,13 +19,14 @@
 //! Now kill it in the middle of the next one and start it again: the label is finished with nobody asking.
 //! ```console
 //! $ K=0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c
-//! $ ask $K '{"parcel":"P-2","to":"Bob","weight_g":70}' & sleep 1; kill -9 "$(cat /tmp/labels/labels.lock)"
+//! $ ask $K '{"parcel":"P-2","to":"Bob","weight_g":70}' & sleep 1; kill -9 "$(cat /tmp/labels-1/labels.lock)"
 //! curl: (52) Empty reply from server
-//! $ cargo run -p idempotency --example labels -- 127.0.0.1:8470 /tmp/labels 3000 &
+//! $ cargo run -p idempotency --example labels -- 127.0.0.1:8470 /tmp/labels-1 3000 &
 //! $ sleep 5; curl -s http://127.0.0.1:8470/operations/$K
 //! {"state":"printed","label":"label-2"}
-//! $ ls /tmp/labels/tray         # one sheet for each key
+//! $ ls /tmp/labels-1/tray       # one sheet for each key
 //! 0194f3a01c2d7e3f8a4b5c6d7e8f9a0b  0194f3a01c2d7e3f8a4b5c6d7e8f9a0c
+//! $ kill "$(cat /tmp/labels-1/labels.lock)"; rm -r /tmp/labels-1
 //! ```
 
 use axum::{
@@ -240,7 +244,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let router = Router::new().route("/labels", post(print)).route("/operations/{key}", get(show));
     let listener = tokio::net::TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
-    let end = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    // What a service manager sends, and Ctrl-C.
+    let mut told = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let end = async move {
+        tokio::select! {
+            _ = told.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    };
     axum::serve(listener, router.with_state(engine.clone())).with_graceful_shutdown(end).await?;
     // What runs may end. What doesn't in time is finished by the next start.
     engine.stop();

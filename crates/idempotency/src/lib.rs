@@ -45,6 +45,20 @@
 //! A panic inside the work is caught and the work runs again at once; the fifth in a row is for a person. That needs the default
 //! `panic = "unwind"`; with `abort` a panic is a crash, and the next process goes on.
 //!
+//! Keys are 16 bytes, such as a UUID's. A service whose clients choose texts takes the first 16 bytes of the text's SHA-256.
+//! A member that a request leaves out is left out of [`Request::members`]; then a member that a later version adds changes
+//! nothing for the keys of older requests. The order of members doesn't matter, their names do.
+//!
+//! # Taking it into your project
+//! The engine is not on a registry: depend on this repository, by path or by git, with `idempotency` and `store` at one commit. Types of
+//! `rusqlite`, `jiff`, `bytes` and `tokio` are in the interface, so take the versions of this workspace. SQLite is the bundled one, 3.51.3 or newer, and
+//! a second crate that links SQLite by another way can't be in the same program. A dependency doesn't inherit this repository's `.cargo/config.toml`:
+//! set `LIBSQLITE3_FLAGS` in your own as it stands there, or every commit syncs a little more than it must.
+//!
+//! One process at a time has a store. A second instance is refused at the lock, so a deployment ends the old one before it
+//! starts the new; clients that come between repeat under their keys. To read your own tables, clone the `Store` before you give it to
+//! [`Engine::open`]. Its `application_id` is any number of yours that tells your files from others.
+//!
 //! # Setting it up
 //! 1. Take a [`LockFile`](store::LockFile) beside the database *before* opening it, always the same one: that it can be taken is
 //!    the proof that every earlier process is dead. No lease and no heartbeat, so no clock can make two owners of one row.
@@ -64,7 +78,11 @@
 //! | [`Reused`](Answer::Reused) | 422 | the members that differ, without values |
 //! | [`Expired`](Answer::Expired), [`Cancelled`](Answer::Cancelled) | 410 | how it ended; the key never runs again |
 //! | [`Refused`](Answer::Refused) | what your [`Request::begin`] meant, such as 404 | nothing was claimed |
-//! | [`Unavailable`](Answer::Unavailable) | 503 | `Retry-After`; nothing was claimed |
+//! | [`Unavailable`](Answer::Unavailable) | 503, or 429 for [`TooMuchOfScope`](Hindrance::TooMuchOfScope) | `Retry-After`; nothing was claimed |
+//!
+//! [`Engine::cancel`] answers what the key is by then ([`Cancel::Is`], 200) or that it still settles ([`Cancel::Settling`], 409).
+//! What needs attention is listed by [`Engine::needing_attention`], and put back to work by [`Engine::requeue`] after a person
+//! has looked.
 //!
 //! What you refuse before you call [`Engine::run`] (no key, no valid body, no right) has claimed nothing, so the corrected
 //! request may come under the same key. [`Engine::lookup`] says what became of a key, also long after its response has expired.
@@ -168,5 +186,6 @@ pub use record::{Owner, Record, Response, State};
 pub use recovery::Progress;
 pub use work::{Begin, BeginFn, Claim, Job, Request, Rows, Settlement, Undo, Verdict, Work};
 
-/// The engine's tables, for the caller's own migrations.
+/// The engine's tables, for the caller's own migrations. This text never changes: where a later version needs more, that comes as
+/// a constant of its own, for a migration after yours.
 pub const SCHEMA: &str = include_str!("schema.sql");
