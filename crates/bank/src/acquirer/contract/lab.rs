@@ -49,9 +49,17 @@ pub(crate) fn faults() -> Call {
 pub(crate) fn replace_faults() -> Call {
     let list = ArrayBuilder::new().items(reference_to::<Rule>());
     let example = json!([{"at": "saved", "do": "drop", "times": 2}]);
-    let prose = "Takes the place of the whole list. Points are passed by keyed requests only; the first rule that is due takes \
-                 the pass. Without `times` a rule holds until it is cleared; `skip` lets the first n matches pass; `key` is for \
-                 one key; `probability` with a `seed` is repeatable.";
+    let prose = "Takes the place of the whole list; a restart clears it. Points are passed by keyed requests only: `received` (decoded, \
+                 not claimed), `claimed` (not sent to the gateway yet), `gateway_answered` (not saved yet), `saved` (not answered yet; a \
+                 replay passes here too). The gateway has a lab of its own, at `gateway_url` of the ready line, with the points \
+                 `received` and `committed` (charged, not answered yet).\n\n\
+                 `delay` waits `ms`; `hang` waits until the rules are cleared; `drop` closes without an answer; `status` answers \
+                 `status`, with `retry_after` if given; `truncate` sends half the body; `garbage` sends a web page; `foreign` a well-formed \
+                 answer for another amount; `abort` ends the process at once. At `received` an answer takes the place of the handling, so \
+                 nothing is claimed or charged; elsewhere it changes what the caller gets and nothing that is stored: the \
+                 payment goes on.\n\n\
+                 The first rule that is due takes the pass. Without `times` a rule holds until it is cleared; `skip` lets the first \
+                 n matches pass; `key` is for one key; `probability` with a `seed` is repeatable.";
     with_body(call(Call::put(FAULTS_PATH, "replaceFaults"), "Replace the rules", prose))
         .body_of(list, "The rules.", &[("drop", "Lose the next two answers", example)])
         .answers(200, rules())
