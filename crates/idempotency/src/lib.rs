@@ -93,7 +93,8 @@
 //! is at it. After a crash the next process finds some that are processing and that nobody has in hand: it takes them over.
 //!
 //! # Limits
-//! [`Limits`] bound what is in hand: operations, requests that wait for one key, requests that wait for any. Those who
+//! [`Limits`] bound what is in hand: operations in all and of one scope, requests that wait for one key, requests that wait
+//! for any. What the store knows of a key is told however much that is. Those who
 //! wait hold a channel, and no thread and no connection of the store. One beyond the bound is answered at once:
 //! [`InProgress`](Answer::InProgress) where the key is in hand, [`Unavailable`](Answer::Unavailable) where it is new. The
 //! store's own queue is bounded too. A row, of some hundred bytes without its response, stays for each key for ever.
