@@ -33,7 +33,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     set(&connection, "synchronous", "full".to_owned().into(), 2.into())?;
     set(&connection, "fullfsync", 1.into(), 1.into())?;
     set(&connection, "checkpoint_fullfsync", 1.into(), 1.into())?;
-    set(&connection, "foreign_keys", 1.into(), 1.into())?;
+    set_foreign_keys(&connection, true)?;
     // Without it REPLACE would pass by the delete triggers that keep append-only tables append-only.
     set(&connection, "recursive_triggers", 1.into(), 1.into())?;
     // SQLite takes a negative number as KiB, a positive one as pages.
@@ -56,6 +56,11 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
 pub(crate) fn rewrite_header(connection: &Connection) -> rusqlite::Result<()> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     connection.pragma_update(None, "user_version", version)
+}
+
+/// Turns foreign keys on, as they always are, or off for a migration. Does nothing in a transaction, which is found out here.
+pub(crate) fn set_foreign_keys(connection: &Connection, on: bool) -> Result<(), OpenError> {
+    set(connection, "foreign_keys", i64::from(on).into(), i64::from(on).into())
 }
 
 fn common(connection: &Connection) -> Result<(), OpenError> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, ffi};
 
 use crate::error::OpenError;
 use crate::{file, pragmas};
@@ -104,20 +104,32 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, schema: &Schema)
     if found > 0 && !missing.is_empty() {
         copy_aside(connection, path, found)?;
     }
-    for migration in missing {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // A table whose constraints change is made anew and the old one dropped, which foreign keys would forbid while it happens.
+    // Each step's end is checked instead. The pragma does nothing inside a transaction, so it stands around all of them.
+    pragmas::set_foreign_keys(connection, false)?;
+    let migrated = missing.into_iter().try_for_each(|migration| {
         step(connection, schema, migration).map_err(|cause| OpenError::Migration {
             version: migration.version,
             name: migration.name,
             cause,
         })?;
         tracing::info!(file = %path.display(), version = migration.version, name = migration.name, "migrated");
-    }
-    Ok(())
+        Ok(())
+    });
+    pragmas::set_foreign_keys(connection, true)?;
+    migrated
 }
 
 fn step(connection: &mut Connection, schema: &Schema, migration: &Migration) -> rusqlite::Result<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(migration.sql)?;
+    if let Some(table) = tx.query_row("PRAGMA foreign_key_check", [], |row| row.get::<_, String>(0)).optional()? {
+        let what = format!("rows of {table} refer to rows that are not there");
+        return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CONSTRAINT_FOREIGNKEY), Some(what)));
+    }
     tx.pragma_update(None, "application_id", schema.application_id)?;
     tx.pragma_update(None, "user_version", migration.version)?;
     tx.commit()

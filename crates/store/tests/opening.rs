@@ -187,6 +187,50 @@ fn a_migration_that_fails_leaves_the_file_at_the_version_before() {
     insert(&Store::open(&path, &schema(&[FIRST])).unwrap(), 2).unwrap();
 }
 
+const FAMILY: &str = "CREATE TABLE parents (id INTEGER PRIMARY KEY CHECK (id < 10));
+     CREATE TABLE children (parent INTEGER NOT NULL REFERENCES parents (id));
+     INSERT INTO parents VALUES (1), (2);
+     INSERT INTO children VALUES (1), (2);";
+
+fn family(second: &'static str) -> Schema {
+    let first = Migration { version: 1, name: "family", sql: FAMILY };
+    schema(&[first, Migration { version: 2, name: "wider", sql: second }])
+}
+
+fn foreign_keys(store: &Store) -> i64 {
+    store
+        .write_blocking(Priority::Click, |tx| tx.pragma_query_value(None, "foreign_keys", |row| row.get(0)))
+        .unwrap_or(-1)
+}
+
+#[test]
+fn a_table_that_others_refer_to_can_be_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let anew = "CREATE TABLE parents_new (id INTEGER PRIMARY KEY CHECK (id < 20));
+         INSERT INTO parents_new SELECT id FROM parents;
+         DROP TABLE parents;
+         ALTER TABLE parents_new RENAME TO parents;
+         INSERT INTO parents VALUES (15);";
+    let store = Store::open(&folder.path().join("a.db"), &family(anew)).unwrap();
+    assert_eq!(foreign_keys(&store), 1);
+    let orphan = store.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO children VALUES (3)", []));
+    assert!(matches!(orphan, Err(WriteError::Refused(_))), "{orphan:?}");
+    let child = store.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO children VALUES (15)", []));
+    assert_eq!(child.unwrap(), 1);
+}
+
+#[test]
+fn a_migration_that_loses_what_others_refer_to_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let refused = Store::open(&path, &family("DELETE FROM parents WHERE id = 2")).unwrap_err();
+    assert!(refused.to_string().contains("children"), "{refused}");
+    let store = Store::open(&path, &family("SELECT 1")).unwrap();
+    let parents =
+        store.read_blocking(|conn| conn.query_row("SELECT count(*) FROM parents", [], |row| row.get::<_, i64>(0)));
+    assert_eq!(parents.unwrap(), 2);
+}
+
 #[test]
 fn migrations_are_numbered_without_gaps() {
     let folder = tempfile::tempdir().unwrap();
