@@ -19,6 +19,8 @@ pub struct Answer {
     pub retry_after: Option<String>,
     /// `Idempotency-Key`.
     pub key: Option<String>,
+    /// `Date`.
+    pub date: Option<String>,
     /// The whole body.
     pub body: Vec<u8>,
 }
@@ -104,6 +106,11 @@ pub enum Reading {
 }
 
 impl Reading {
+    /// The contract has no such call: a person must do it.
+    pub(crate) fn not_offered(detail: String) -> Reading {
+        Reading::Refused { problem: "not-offered", detail }
+    }
+
     /// The word for it in the log and on the operation.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -180,6 +187,27 @@ pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Read
         }),
     }
     .unwrap_or_else(|reading| reading)
+}
+
+/// Reads the answer to `PUT /v1/operations/{key}/cancellation`: the operation as it is after the wish.
+#[must_use]
+pub fn read_cancellation(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
+    match answer.status {
+        200 => looked_up(expected, answer),
+        _ => problem(answer).and_then(|problem| keyed_problem(expected, answer, &problem, now)),
+    }
+    .unwrap_or_else(|reading| reading)
+}
+
+/// What the answering clock said, where it said it.
+#[must_use]
+pub fn date(answer: &Answer) -> Option<Timestamp> {
+    http_date(answer.date.as_deref()?)
+}
+
+/// A date as HTTP writes it.
+fn http_date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::parse(text.trim()).ok().map(|at| at.timestamp())
 }
 
 /// Reads the answer to `GET /v1/policy`.
@@ -365,6 +393,5 @@ fn retry_after(answer: &Answer, now: Timestamp) -> Option<SignedDuration> {
         let seconds = if text.starts_with('-') { 0 } else { digits.parse().unwrap_or(i64::MAX) };
         return Some(SignedDuration::from_secs(seconds));
     }
-    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    Some(at.duration_since(now).max(SignedDuration::ZERO))
+    Some(http_date(text)?.duration_since(now).max(SignedDuration::ZERO))
 }

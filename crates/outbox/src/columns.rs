@@ -1,11 +1,12 @@
 //! How values stand in the file.
 
 use jiff::Timestamp;
-use protocol::{Currency, Key, Kind};
+use protocol::{Currency, Key};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Type, ValueRef};
 use uuid::Uuid;
 
+use crate::operations::Kind;
 use crate::state::{Ask, State};
 
 /// A time as the file keeps it: Unix milliseconds. Finer parts are cut off.
@@ -44,7 +45,7 @@ impl FromSql for Stored<Ask> {
 
 impl FromSql for Stored<Kind> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        word(value, |word| [Kind::Payment, Kind::Refund].into_iter().find(|kind| kind.as_str() == word))
+        word(value, Kind::parse)
     }
 }
 

@@ -6,24 +6,17 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Key, Policy};
+use protocol::Key;
 
 use crate::answer::Reading;
 use crate::backoff::Random;
 use crate::breaker::{Breaker, Why};
+pub use crate::contract::Promise;
 use crate::outcome::{self, Change};
 use crate::pacing::Drain;
 use crate::settings::Settings;
 use crate::state::{Ask, State};
 pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, Which};
-
-/// What the bank promises, as far as decisions need it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Promise {
-    identity: BankIdentity,
-    retention: SignedDuration,
-    permanent: bool,
-}
 
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +69,8 @@ pub struct Queue {
     /// Failed writes and reads in a row, and until when the file is left alone.
     file_failures: u32,
     file_until: Option<Timestamp>,
-    policy_at: Option<Timestamp>,
+    introduced_at: Option<Timestamp>,
+    clock_gap: Option<SignedDuration>,
     recorded: Option<Record>,
     /// One at a time, so that an older one never comes after a newer.
     recording: bool,
@@ -112,7 +106,8 @@ impl Queue {
             to_make_due: None,
             file_failures: 0,
             file_until: None,
-            policy_at: None,
+            introduced_at: None,
+            clock_gap: None,
             recorded: None,
             recording: false,
             stopping: false,
@@ -161,6 +156,7 @@ impl Queue {
             Event::BankChanged { same_address } => {
                 self.breaker.reopen(now);
                 self.promise = None;
+                self.clock_gap = None;
                 self.hold_until = self.hold_until.filter(|_| same_address);
                 self.make_due(Which::All, SignedDuration::ZERO);
             }
@@ -191,7 +187,8 @@ impl Queue {
                 self.look_soon(now);
             }
             Event::SaveFailed(key) => self.save_failed(key, now, random),
-            Event::Policy(answer) => self.policy(answer, now, random),
+            Event::Introduced(answer) => self.introduced(answer, now, random),
+            Event::BankTime(at) => self.bank_time(at, now),
             Event::MadeDue => {
                 self.making_due = false;
                 self.look_soon(now);
@@ -239,7 +236,7 @@ impl Queue {
         if !self.breaker.is_closed() {
             if self.breaker.probe_at().is_some_and(|at| at <= now) {
                 self.breaker.probe_started(now);
-                effects.push(Effect::AskPolicy);
+                effects.push(Effect::Introduce);
             }
             return;
         }
@@ -397,16 +394,21 @@ impl Queue {
         }
     }
 
-    fn policy(&mut self, answer: Result<Policy, Reading>, now: Timestamp, random: &mut Random) {
+    /// Only a gap that is another than the one known is kept: answers tell whole seconds, and come late.
+    fn bank_time(&mut self, at: Timestamp, now: Timestamp) {
+        let gap = now.duration_since(at);
+        let is_known = self.clock_gap.is_some_and(|known| known.saturating_sub(gap).abs() <= self.settings.drift_max);
+        if !is_known {
+            self.clock_gap = Some(gap);
+        }
+    }
+
+    fn introduced(&mut self, answer: Result<Promise, Reading>, now: Timestamp, random: &mut Random) {
         let backoff = self.settings.backoff;
         match answer {
-            Ok(policy) => {
-                self.promise = Some(Promise {
-                    permanent: policy.claims_are_permanent(),
-                    retention: SignedDuration::from_secs(i64::try_from(policy.retention_s).unwrap_or(i64::MAX)),
-                    identity: BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant },
-                });
-                self.policy_at = Some(now);
+            Ok(promise) => {
+                self.promise = Some(promise);
+                self.introduced_at = Some(now);
                 if let Some(Why::Transport(_)) = self.breaker.close() {
                     self.drain = Some(Drain::from(now, self.settings.drain_per_s));
                     self.make_due(Which::Transport, SignedDuration::ZERO);
@@ -430,6 +432,8 @@ impl Queue {
         self.hold_until = self.hold_until.map(|until| after(until, by));
         self.breaker.forget_times(now);
         self.drain = self.drain.take().map(|drain| drain.shifted(by));
+        // Which of the two clocks was right is seen at the next answer.
+        self.clock_gap = None;
         self.file_until = None;
         for flight in self.in_flight.values_mut() {
             if let Stage::Saving { retry_at: Some(at), .. } = &mut flight.stage {
@@ -478,7 +482,8 @@ impl Queue {
                 None | Some(Why::NotAsked) => None,
             },
             probe_at: self.breaker.probe_at(),
-            policy_at: self.policy_at,
+            introduced_at: self.introduced_at,
+            clock_gap_s: self.clock_gap.map(|gap| gap.as_secs()),
         };
         if self.recorded.as_ref() != Some(&record) {
             self.recorded = Some(record.clone());
@@ -504,6 +509,9 @@ fn next_ask(row: &Row, promise: &Promise, settings: &Settings, now: Timestamp) -
         age > promise.retention || age < -settings.drift_max
     });
     match (row.state, row.ask) {
+        // A bank that forgets would say of what it charged and forgot that it never will.
+        (state, Ask::Cancel) if is_old && !promise.permanent && !state.is_final() => Ask::LookUp,
+        (_, Ask::Cancel) => Ask::Cancel,
         (State::NeedsAttention, _) => Ask::LookUp,
         (State::Saved, _) => Ask::Send,
         // The bank was looked up just now, and forgets nothing: else an unknown key may be one that it charged.

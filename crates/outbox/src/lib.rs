@@ -11,21 +11,27 @@
 /// What the index `operations_open` holds. A query finds that index only by these very words.
 macro_rules! open {
     () => {
-        "state IN ('saved', 'sending', 'unknown', 'needs_attention')"
+        "(state IN ('saved', 'sending', 'unknown', 'needs_attention') OR tombstone = 1)"
     };
 }
 
 mod attempts;
 mod backoff;
 mod breaker;
+mod cancelling;
+mod changes;
 mod clock;
 mod columns;
+mod contract;
 mod events;
+mod export;
 mod operations;
 mod outbox;
 mod outcome;
 mod pacing;
+mod refunds;
 mod rows;
+mod saving;
 mod settings;
 mod settler;
 mod state;
@@ -38,18 +44,24 @@ pub mod decide;
 
 pub use attempts::{Attempt, attempts};
 pub use backoff::{Backoff, Random};
+pub use cancelling::{AcceptError, CancelAs, CancelError, Cancelled, accept_offline, cancel};
+pub use changes::{Changes, bank_asked, changed_since, last_change};
 pub use clock::{Clock, SystemClock};
+pub use contract::{BankContract, Contract, Promise, StoredRequest};
 pub use events::Event;
-pub use operations::{
-    EnqueueError, Enqueued, Filter, NewOperation, Operation, Request, by_intent, by_key, enqueue, list, replacement_of,
-};
+pub use export::{ExportError, export};
+pub use operations::{Filter, Kind, Money, Operation, by_intent, by_key, list, refunds_of, replacement_of};
 pub use outbox::{Ended, OnChange, OnLateAnswer, Outbox, StartError};
 pub use outcome::Change;
 pub use rows::LateAnswer;
+pub use saving::{EnqueueError, Enqueued, Message, NewOperation, Request, enqueue};
 pub use settings::Settings;
 pub use state::{Ask, State};
-pub use summary::{Summary, summary};
+pub use step::BankIdentity;
+pub use summary::{Backlog, Summary, summary};
 pub use transport::{Bank, BankError, Call, HttpTransport, Secret, Transport};
 
-/// The outbox's tables. The caller makes them in its own file, as a migration of its own, once.
-pub const SCHEMA: &str = include_str!("schema.sql");
+/// The outbox's tables, as steps from nothing to what this version needs. The caller makes them in its own file, as migrations
+/// of its own, in this order, each once; others may stand between them. A step that was released never changes.
+pub const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/001_outbox.sql"), include_str!("migrations/002_outbox.sql")];

@@ -1,70 +1,54 @@
-//! The table of operations: saving one in the caller's transaction, and looking.
+//! The table of operations: one operation as the file has it, and looking.
 
 use jiff::Timestamp;
-use protocol::{Currency, Key, Kind, PAYMENTS_PATH, PaymentRequest, ShortCode};
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use protocol::{Currency, Key, ShortCode};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::attempts::{self, Entry};
-use crate::columns::{json, ms, optional, stored, time};
+use crate::columns::{json, optional, stored, time};
 use crate::state::State;
 
-/// How the stored bytes were made, so that a later version knows what it has before it.
-const BODY_VERSION: i64 = 1;
-
-/// What a new operation asks of the bank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Request {
-    /// Charge a card.
-    Payment(PaymentRequest),
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A charge of a card.
+    Payment,
+    /// Money given back.
+    Refund,
+    /// Anything else that must be done exactly once. No money is in it.
+    Message,
 }
 
-/// One thing to ask of the bank, exactly once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewOperation {
-    /// Made before the click, when the dialog opens: however often it is clicked, it is one operation.
-    pub intent_id: Uuid,
-    /// The intent that this one takes the place of. It must have ended without money: declined or cancelled.
-    pub replaces: Option<Uuid>,
-    /// What it belongs to (the till's sale): one in flight at a time in each lane, in the order of saving.
-    pub lane: String,
-    /// What to ask.
-    pub request: Request,
+impl Kind {
+    /// The word in the file and for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Payment => "payment",
+            Kind::Refund => "refund",
+            Kind::Message => "message",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Kind> {
+        [Kind::Payment, Kind::Refund, Kind::Message].into_iter().find(|kind| kind.as_str() == word)
+    }
 }
 
-/// What [`enqueue`] found or made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Enqueued {
-    /// The one operation of the intent.
-    pub operation: Operation,
-    /// It was there already, in whatever state; nothing was written.
-    pub existed: bool,
-}
-
-/// Why nothing was saved. The caller's transaction is as it was before, apart from [`EnqueueError::Sqlite`].
-#[derive(Debug, thiserror::Error)]
-pub enum EnqueueError {
-    /// The intent has an operation of another amount, currency or card.
-    #[error("this payment was already asked for with another amount or card")]
-    IntentReused(Box<Operation>),
-    /// What it is to replace was never saved.
-    #[error("what it replaces is not known")]
-    ReplacesUnknown,
-    /// What it is to replace may still move money, or has.
-    #[error("what it replaces is {0}, so money may have moved for it")]
-    NotReplaceable(State),
-    /// What it is to replace was replaced before.
-    #[error("it was replaced before")]
-    AlreadyReplaced(Box<Operation>),
-    /// The file.
-    #[error("{0}")]
-    Sqlite(#[from] rusqlite::Error),
+/// Money that an operation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Money {
+    /// Minor units of the currency, above 0.
+    pub amount: i64,
+    /// The currency of the amount.
+    pub currency: Currency,
 }
 
 /// One operation, as the file has it. It holds no card token and no secret.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
     /// Its place in the order of saving.
     pub seq: i64,
@@ -80,12 +64,13 @@ pub struct Operation {
     pub lane: String,
     /// What is asked.
     pub kind: Kind,
+    /// Of a refund: the key of the payment that it gives back.
+    pub payment_key: Option<Key>,
     /// How far it is.
     pub state: State,
-    /// Minor units of the currency.
-    pub amount: i64,
-    /// The currency of the amount.
-    pub currency: Currency,
+    /// What it moves; none of a message.
+    #[serde(flatten)]
+    pub money: Option<Money>,
     /// How often its request was sent, or was about to be: counted before the first byte.
     pub attempts: u32,
     /// When it was saved.
@@ -98,15 +83,21 @@ pub struct Operation {
     pub due_at: Option<Timestamp>,
     /// The bank's own `Retry-After`: nothing is sent before it.
     pub not_before: Option<Timestamp>,
-    /// Why it needs attention, or waits for another bank.
+    /// When the goods were handed over before the bank had answered.
+    pub accepted_offline_at: Option<Timestamp>,
+    /// When somebody wished it cancelled: from then on only the cancellation is sent.
+    pub cancel_wished_at: Option<Timestamp>,
+    /// It was cancelled here, and the bank has not confirmed yet that it never charges it: see [`crate::cancel`].
+    pub tombstone: bool,
+    /// Why it needs attention, waits for another bank, or was cancelled with its payment.
     pub reason: Option<String>,
     /// How the last answer was read, where it wasn't final: `no-connection`, `in-progress`, `rate-limited`, …
     pub last_answer: Option<String>,
     /// The bank's own object, once final: a payment or a refund.
     pub result: Option<Value>,
-    /// The bank of its first attempt.
+    /// The bank of its first call.
     pub bank_id: Option<Uuid>,
-    /// The merchant of its first attempt.
+    /// The merchant of its first call.
     pub merchant: Option<String>,
 }
 
@@ -141,12 +132,15 @@ impl Operation {
     }
 }
 
-const COLUMNS: &str = "seq, key, intent_id, replaces, lane, kind, state, amount, currency, attempts, created_at, \
-     updated_at, settled_at, due_at, not_before, reason, last_answer, result, bank_id, merchant";
+const COLUMNS: &str = "seq, key, intent_id, replaces, lane, kind, payment_key, state, amount, currency, attempts, created_at, \
+     updated_at, settled_at, due_at, not_before, accepted_offline_at, cancel_wished_at, tombstone, reason, last_answer, result, \
+     bank_id, merchant";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
     let key: Key = stored(row, "key")?;
     let required = |column: &str| time(row, column)?.ok_or(rusqlite::Error::InvalidQuery);
+    let amount: Option<i64> = row.get("amount")?;
+    let currency: Option<Currency> = optional(row, "currency")?;
     Ok(Operation {
         seq: row.get("seq")?,
         key,
@@ -155,15 +149,18 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
         replaces: optional(row, "replaces")?,
         lane: row.get("lane")?,
         kind: stored(row, "kind")?,
+        payment_key: optional(row, "payment_key")?,
         state: stored(row, "state")?,
-        amount: row.get("amount")?,
-        currency: stored(row, "currency")?,
+        money: amount.zip(currency).map(|(amount, currency)| Money { amount, currency }),
         attempts: row.get("attempts")?,
         created_at: required("created_at")?,
         updated_at: required("updated_at")?,
         settled_at: time(row, "settled_at")?,
         due_at: time(row, "due_at")?,
         not_before: time(row, "not_before")?,
+        accepted_offline_at: time(row, "accepted_offline_at")?,
+        cancel_wished_at: time(row, "cancel_wished_at")?,
+        tombstone: row.get("tombstone")?,
         reason: row.get("reason")?,
         last_answer: row.get("last_answer")?,
         result: json(row, "result")?,
@@ -172,72 +169,11 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
     })
 }
 
-/// Saves an operation in the caller's transaction, with whatever else the caller writes there. Nothing leaves before that
-/// transaction is committed. An intent that has an operation, in any state, gets that one back.
-///
-/// `key` is used only where a new operation is made. Wake the outbox after the commit.
-///
-/// # Errors
-/// See [`EnqueueError`]; on any of them nothing must be sent, so roll back.
-pub fn enqueue(tx: &Connection, new: &NewOperation, key: Key, now: Timestamp) -> Result<Enqueued, EnqueueError> {
-    let Request::Payment(request) = &new.request;
-    if let Some(operation) = by_intent(tx, new.intent_id)? {
-        return if same_charge(tx, &operation, request)? {
-            Ok(Enqueued { operation, existed: true })
-        } else {
-            Err(EnqueueError::IntentReused(Box::new(operation)))
-        };
-    }
-    if let Some(replaced) = new.replaces {
-        check_replaceable(tx, replaced)?;
-    }
-    tx.prepare_cached(
-        "INSERT INTO operations (key, intent_id, replaces, lane, kind, method, path, body, body_version, amount, \
-             currency, state, due_at, created_at, updated_at) \
-         VALUES (:key, :intent, :replaces, :lane, 'payment', 'POST', :path, :body, :version, :amount, :currency, \
-             'saved', :now, :now, :now)",
-    )?
-    .execute(named_params! {
-        ":key": key.as_bytes(),
-        ":intent": new.intent_id.as_bytes(),
-        ":replaces": new.replaces.as_ref().map(Uuid::as_bytes),
-        ":lane": new.lane,
-        ":path": PAYMENTS_PATH,
-        ":body": request.encode(),
-        ":version": BODY_VERSION,
-        ":amount": request.amount.get(),
-        ":currency": request.currency.code(),
-        ":now": ms(now),
-    })?;
-    attempts::append(tx, &Entry::new(&key, 0, now, "saved"))?;
-    let operation = by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(Enqueued { operation, existed: false })
-}
-
-/// Whether the stored request asks for the same money of the same card. What else differs is no second charge.
-fn same_charge(tx: &Connection, operation: &Operation, request: &PaymentRequest) -> rusqlite::Result<bool> {
-    let body: Option<Vec<u8>> = tx
-        .prepare_cached("SELECT body FROM operations WHERE key = ?1 AND kind = 'payment'")?
-        .query_row([operation.key.as_bytes()], |row| row.get(0))
-        .optional()?
-        .flatten();
-    Ok(body.and_then(|body| PaymentRequest::decode(&body).ok()).is_some_and(|stored| {
-        (stored.amount, stored.currency, &stored.card) == (request.amount, request.currency, &request.card)
-    }))
-}
-
-fn check_replaceable(tx: &Connection, replaced: Uuid) -> Result<(), EnqueueError> {
-    let Some(old) = by_intent(tx, replaced)? else { return Err(EnqueueError::ReplacesUnknown) };
-    if !matches!(old.state, State::Declined | State::Cancelled) {
-        return Err(EnqueueError::NotReplaceable(old.state));
-    }
-    match one(tx, "replaces = ?1", params![replaced.as_bytes()])? {
-        Some(other) => Err(EnqueueError::AlreadyReplaced(Box::new(other))),
-        None => Ok(()),
-    }
-}
-
-fn one(conn: &Connection, condition: &str, params: impl rusqlite::Params) -> rusqlite::Result<Option<Operation>> {
+pub(crate) fn one(
+    conn: &Connection,
+    condition: &str,
+    params: impl rusqlite::Params,
+) -> rusqlite::Result<Option<Operation>> {
     conn.prepare_cached(&format!("SELECT {COLUMNS} FROM operations WHERE {condition}"))?
         .query_row(params, from_row)
         .optional()
@@ -265,6 +201,16 @@ pub fn by_intent(conn: &Connection, intent_id: Uuid) -> rusqlite::Result<Option<
 /// The file could not be read.
 pub fn replacement_of(conn: &Connection, intent_id: Uuid) -> rusqlite::Result<Option<Operation>> {
     one(conn, "replaces = ?1", [intent_id.as_bytes()])
+}
+
+/// The refunds of a payment, in the order of saving.
+///
+/// # Errors
+/// The file could not be read.
+pub fn refunds_of(conn: &Connection, payment: &Key) -> rusqlite::Result<Vec<Operation>> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM operations WHERE payment_key = ?1 ORDER BY seq"))?
+        .query_map([payment.as_bytes()], from_row)?
+        .collect()
 }
 
 /// Which operations to list.

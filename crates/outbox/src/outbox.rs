@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, SystemClock};
+use crate::contract::{BankContract, Contract};
 use crate::events::Event;
 use crate::operations::Operation;
 use crate::rows::LateAnswer;
@@ -36,6 +37,7 @@ pub struct Outbox {
     pub(crate) store: Store,
     pub(crate) on_change: Option<OnChange>,
     pub(crate) on_late_answer: Option<OnLateAnswer>,
+    pub(crate) contract: Arc<dyn Contract>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Fn() -> u64 + Send + Sync>,
     pub(crate) settings: Settings,
@@ -102,13 +104,14 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// The queue of a file that has the tables of [`crate::SCHEMA`].
+    /// The queue of a file that has the tables of [`crate::MIGRATIONS`], for Kassa's bank.
     #[must_use]
     pub fn new(store: Store) -> Outbox {
         Outbox {
             store,
             on_change: None,
             on_late_answer: None,
+            contract: Arc::new(BankContract),
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(rand::random),
             settings: Settings::default(),
@@ -129,6 +132,12 @@ impl Outbox {
     #[must_use]
     pub fn on_late_answer(self, hook: OnLateAnswer) -> Outbox {
         Outbox { on_late_answer: Some(hook), ..self }
+    }
+
+    /// Has the operations sent to somebody else than Kassa's bank.
+    #[must_use]
+    pub fn with_contract(self, contract: Arc<dyn Contract>) -> Outbox {
+        Outbox { contract, ..self }
     }
 
     /// Other figures than the till's.

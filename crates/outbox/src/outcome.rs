@@ -37,6 +37,8 @@ pub struct Change {
     pub detail: String,
     /// The bank gave a valid answer.
     pub contact: bool,
+    /// What was cancelled here ended otherwise at the bank: an alarm, and no change. The bank's object is in `result`.
+    pub contradicts: Option<State>,
 }
 
 /// The row as it stays when a call changed nothing about it.
@@ -55,6 +57,7 @@ fn unchanged(row: &Row, ask: Ask, state: State, now: Timestamp) -> Change {
         reading: None,
         detail: String::new(),
         contact: false,
+        contradicts: None,
     }
 }
 
@@ -77,12 +80,19 @@ pub(crate) fn hold(retry_after: SignedDuration, settings: &Settings, random: &mu
     retry_after.clamp(settings.retry_after_min, settings.retry_after_max) + random.up_to(settings.retry_after_jitter)
 }
 
-fn attention(row: &Row, settings: &Settings, reason: String, now: Timestamp) -> Change {
+/// Set aside for a person. A wish to cancel stays one.
+fn attention(row: &Row, ask: Ask, settings: &Settings, reason: String, now: Timestamp) -> Change {
+    let asks_next = if ask == Ask::Cancel { Ask::Cancel } else { Ask::LookUp };
     Change {
         reason: Some(reason),
         due_at: Some(after(now, settings.attention_every)),
-        ..unchanged(row, Ask::LookUp, State::NeedsAttention, now)
+        ..unchanged(row, asks_next, State::NeedsAttention, now)
     }
+}
+
+fn failed(row: &Row, settings: &Settings, now: Timestamp, random: &mut Random) -> (u32, Option<Timestamp>) {
+    let failures = row.failures.saturating_add(1);
+    (failures, Some(after(now, settings.backoff.delay(failures, random))))
 }
 
 /// What a reading makes of the row that `ask` was asked for. `permanent` tells whether the bank's claims on keys are.
@@ -95,23 +105,51 @@ pub(crate) fn settle(
     now: Timestamp,
     random: &mut Random,
 ) -> Change {
+    let change = if row.state.is_final() {
+        tombstone(row, reading, settings, now, random)
+    } else {
+        still_to_end(row, ask, reading, permanent, settings, now, random)
+    };
+    let no_answer = matches!(reading, Reading::NoConnection(_) | Reading::NoAnswer { .. });
+    Change {
+        last_answer: change.due_at.map(|_| reading.name()),
+        event: if no_answer { "no-answer" } else { "answer" },
+        reading: Some(reading.name()),
+        detail: reading.detail(),
+        contact: !reading.is_transport(),
+        ..change
+    }
+}
+
+/// What a reading makes of an operation that is not final.
+fn still_to_end(
+    row: &Row,
+    ask: Ask,
+    reading: &Reading,
+    permanent: bool,
+    settings: &Settings,
+    now: Timestamp,
+    random: &mut Random,
+) -> Change {
     let open = still_open(row, ask, !matches!(reading, Reading::NoConnection(_)));
-    let asks_next = if open == State::NeedsAttention || ask == Ask::LookUp { Ask::LookUp } else { Ask::Send };
+    let asks_next = if open == State::NeedsAttention && ask.sends() { Ask::LookUp } else { ask.again() };
     let same = || unchanged(row, asks_next, open, now);
     let mut failed = || {
-        let failures = row.failures.saturating_add(1);
-        Change { failures, due_at: Some(after(now, settings.backoff.delay(failures, random))), ..same() }
+        let (failures, due_at) = failed(row, settings, now, random);
+        Change { failures, due_at, ..same() }
     };
-    let change = match reading {
+    match reading {
         Reading::Final { outcome, result } => {
             Change { state: State::from(*outcome), result: Some(result.clone()), failures: 0, due_at: None, ..same() }
         }
         Reading::Cancelled => Change { state: State::Cancelled, failures: 0, due_at: None, ..same() },
-        Reading::BankAttention(detail) => attention(row, settings, format!("bank: {detail}"), now),
-        Reading::Refused { problem, detail } => attention(row, settings, format!("{problem}: {detail}"), now),
+        Reading::BankAttention(detail) => attention(row, ask, settings, format!("bank: {detail}"), now),
+        Reading::Refused { problem, detail } => attention(row, ask, settings, format!("{problem}: {detail}"), now),
         Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
         // It said before that it doesn't know the key: a bank that contradicts itself is asked patiently.
         Reading::Expired if row.ask == Ask::Resend => Change { ask: Ask::LookUp, ..failed() },
+        // A cancellation or a look is nothing that expires.
+        Reading::Expired if !ask.sends() => failed(),
         Reading::Expired => Change { ask: Ask::LookUp, ..same() },
         Reading::UnknownKey if row.state == State::NeedsAttention => {
             Change { due_at: Some(after(now, settings.attention_every)), ..same() }
@@ -120,7 +158,7 @@ pub(crate) fn settle(
         Reading::UnknownKey if permanent => Change { ask: Ask::Resend, ..same() },
         Reading::UnknownKey => {
             let reason = "forgotten: the bank doesn't know this payment any more".to_owned();
-            attention(row, settings, reason, now)
+            attention(row, ask, settings, reason, now)
         }
         // The pause is the queue's; the operation did nothing wrong.
         Reading::NotAllowed(_) => same(),
@@ -129,15 +167,37 @@ pub(crate) fn settle(
         | Reading::Foreign(_)
         | Reading::NoConnection(_)
         | Reading::NoAnswer { .. } => failed(),
-    };
-    let no_answer = matches!(reading, Reading::NoConnection(_) | Reading::NoAnswer { .. });
-    Change {
-        last_answer: (!change.state.is_final()).then(|| reading.name()),
-        event: if no_answer { "no-answer" } else { "answer" },
-        reading: Some(reading.name()),
-        detail: reading.detail(),
-        contact: !reading.is_transport(),
-        ..change
+    }
+}
+
+/// What a reading makes of an operation that was cancelled here before it was ever sent, and whose bank is still to be told. It
+/// is final whatever comes: an answer that it ended otherwise is an alarm.
+fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, random: &mut Random) -> Change {
+    let same = || unchanged(row, Ask::Cancel, row.state, now);
+    let later = || Change { due_at: Some(after(now, settings.attention_every)), ..same() };
+    match reading {
+        Reading::Cancelled => Change { failures: 0, due_at: None, ..same() },
+        Reading::Final { outcome, result } => Change {
+            failures: 0,
+            due_at: None,
+            contradicts: Some(State::from(*outcome)),
+            result: Some(result.clone()),
+            ..same()
+        },
+        // A copy of this file sent it, and the bank's people must look: how it ends is asked until it has ended.
+        Reading::BankAttention(_) => Change { contradicts: Some(State::NeedsAttention), ..later() },
+        Reading::Refused { .. } | Reading::UnknownKey => later(),
+        Reading::InProgress(retry_after) => in_progress(row, Ask::Cancel, *retry_after, settings, now, random),
+        Reading::NotAllowed(_) => same(),
+        Reading::Expired
+        | Reading::Busy { .. }
+        | Reading::Trouble(_)
+        | Reading::Foreign(_)
+        | Reading::NoConnection(_)
+        | Reading::NoAnswer { .. } => {
+            let (failures, due_at) = failed(row, settings, now, random);
+            Change { failures, due_at, ..same() }
+        }
     }
 }
 
@@ -154,9 +214,10 @@ fn in_progress(
     let not_before = Some(until);
     if row.state == State::NeedsAttention {
         let due_at = Some(after(now, settings.attention_every));
-        return Change { due_at, not_before, ..unchanged(row, Ask::LookUp, row.state, now) };
+        let asks_next = if ask == Ask::Cancel { Ask::Cancel } else { Ask::LookUp };
+        return Change { due_at, not_before, ..unchanged(row, asks_next, row.state, now) };
     }
-    let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, Ask::LookUp) };
+    let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, ask.again()) };
     Change { due_at: Some(until), not_before, ..unchanged(row, asks_next, state, now) }
 }
 
@@ -170,19 +231,19 @@ pub(crate) fn panicked(
     random: &mut Random,
 ) -> Change {
     let panics = row.panics.saturating_add(1);
-    let change = if panics >= settings.panics_max {
-        attention(row, settings, "fault: it was set aside after repeated faults of this program".to_owned(), now)
+    let change = if panics < settings.panics_max {
+        let (failures, due_at) = failed(row, settings, now, random);
+        Change { failures, due_at, ..unchanged(row, ask.again(), still_open(row, ask, begun), now) }
+    } else if row.state.is_final() {
+        // It has its end; only the bank is not told, for now.
+        Change { due_at: Some(after(now, settings.attention_every)), ..unchanged(row, Ask::Cancel, row.state, now) }
     } else {
-        let failures = row.failures.saturating_add(1);
-        let due_at = Some(after(now, settings.backoff.delay(failures, random)));
-        let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
-        Change { failures, due_at, ..unchanged(row, asks_next, still_open(row, ask, begun), now) }
+        attention(row, ask, settings, "fault: it was set aside after repeated faults of this program".to_owned(), now)
     };
     Change { panics, event: "panicked", last_answer: Some("fault"), ..change }
 }
 
 /// What a call that was broken off, or not made after all, leaves behind.
 pub(crate) fn broken_off(row: &Row, ask: Ask, sent: bool, event: &'static str, now: Timestamp) -> Change {
-    let asks_next = if ask.sends() { Ask::Send } else { Ask::LookUp };
-    Change { event, ..unchanged(row, asks_next, still_open(row, ask, sent), now) }
+    Change { event, ..unchanged(row, ask.again(), still_open(row, ask, sent), now) }
 }

@@ -4,17 +4,20 @@
 use std::panic::AssertUnwindSafe;
 
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Key, Kind};
+use protocol::Key;
 use rusqlite::{Connection, Row as SqlRow, named_params, params};
 
-use crate::answer::{Expected, TRANSPORT_WORDS};
+use crate::answer::TRANSPORT_WORDS;
 use crate::attempts::{self, Entry};
 use crate::columns::{Ms, ms, stored, time};
-use crate::operations::{Operation, by_key};
+use crate::contract::{Contract, StoredRequest};
+use crate::operations::{Operation, by_key, refunds_of};
 use crate::outcome::Change;
+use crate::refunds;
 use crate::settings::Settings;
 use crate::state::{Ask, State};
 use crate::step::{BankIdentity, MakeDue, Record, Row, Which};
+use crate::transport::Call;
 
 /// What the caller does with each change of an operation, in the same commit.
 pub(crate) type Hook<'a> = &'a dyn Fn(&Connection, &Operation) -> rusqlite::Result<()>;
@@ -188,9 +191,9 @@ const LOOK: &str = concat!(
        AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
        AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
        AND body IS NOT NULL AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
-       AND (state = 'needs_attention' OR NOT EXISTS ( \
+       AND (state IN ('needs_attention', 'cancelled') OR NOT EXISTS ( \
            SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
-              AND older.state IN ('saved', 'sending', 'unknown'))) \
+              AND older.state IN ('saved', 'sending', 'unknown') AND older.body IS NOT NULL)) \
      ORDER BY seq LIMIT :limit"
 );
 
@@ -207,29 +210,30 @@ fn row_of(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     })
 }
 
-/// What a call sends, and what its answer must repeat.
+/// What a call sends, and for what.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     pub(crate) operation: Operation,
-    pub(crate) expected: Expected,
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) request: StoredRequest,
+    /// None where the contract has no such call.
+    pub(crate) call: Option<Call>,
+}
+
+/// Who asks what, and until when a time in the file is believed.
+pub(crate) struct Beginning<'a> {
+    pub(crate) row: &'a Row,
+    pub(crate) ask: Ask,
+    pub(crate) bank: &'a BankIdentity,
+    pub(crate) contract: &'a dyn Contract,
+    pub(crate) epoch: i64,
+    pub(crate) now: Timestamp,
+    pub(crate) far: Timestamp,
 }
 
 /// Makes durable that a call is about to be made; a request is counted here, before its first byte. None where the row is
-/// not as it was found.
-#[expect(clippy::too_many_arguments, reason = "each is one part of what the row must be and becomes")]
-pub(crate) fn begin(
-    tx: &Connection,
-    row: &Row,
-    ask: Ask,
-    bank: &BankIdentity,
-    epoch: i64,
-    now: Timestamp,
-    far: Timestamp,
-    hook: Hook<'_>,
-) -> Result<Option<Prepared>, RowError> {
+/// not as it was found: a wish to cancel that came since holds the request back.
+pub(crate) fn begin(tx: &Connection, begin: &Beginning<'_>, hook: Hook<'_>) -> Result<Option<Prepared>, RowError> {
+    let Beginning { row, ask, bank, contract, epoch, now, far } = *begin;
     check_epoch(tx, epoch)?;
     let changed = tx
         .prepare_cached(
@@ -238,7 +242,7 @@ pub(crate) fn begin(
                  epoch = :epoch, due_at = NULL, not_before = NULL, updated_at = :now, \
                  first_sent_at = CASE WHEN :sends THEN coalesce(first_sent_at, :now) ELSE first_sent_at END, \
                  bank_id = coalesce(bank_id, :bank), merchant = coalesce(merchant, :merchant) \
-             WHERE key = :key AND state = :state AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
+             WHERE key = :key AND state = :state AND ask = :ask AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
                AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
                AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))",
         )?
@@ -251,51 +255,35 @@ pub(crate) fn begin(
             ":merchant": bank.merchant,
             ":key": row.key.as_bytes(),
             ":state": row.state.as_str(),
+            ":ask": row.ask.as_str(),
         })?;
     if changed != 1 {
         return Ok(None);
     }
-    let prepared = prepare(tx, &row.key, ask)?;
-    let sent = format!("{} {}", prepared.method, prepared.path);
+    let prepared = prepare(tx, &row.key, ask, contract)?;
+    let sent = prepared.call.as_ref().map(|call| format!("{} {}", call.method, call.path));
     let event = if ask.sends() { "sent" } else { "asked" };
     let entry = Entry::new(&row.key, prepared.operation.attempts, now, event);
-    attempts::append(tx, &Entry { sent: Some(&sent), ..entry })?;
+    attempts::append(tx, &Entry { sent: sent.as_deref(), ..entry })?;
     hook(tx, &prepared.operation)?;
     Ok(Some(prepared))
 }
 
-fn prepare(tx: &Connection, key: &Key, ask: Ask) -> rusqlite::Result<Prepared> {
+fn prepare(tx: &Connection, key: &Key, ask: Ask, contract: &dyn Contract) -> rusqlite::Result<Prepared> {
     let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    let (method, path, body, payment_id) = tx
+    let request = tx
         .prepare_cached("SELECT method, path, body FROM operations WHERE key = ?1")?
         .query_row([key.as_bytes()], |row| {
-            let body: Option<Vec<u8>> = row.get("body")?;
-            let payment_id = body.as_deref().and_then(payment_of);
-            Ok((row.get("method")?, row.get("path")?, body, payment_id))
+            Ok(StoredRequest { method: row.get("method")?, path: row.get("path")?, body: row.get("body")? })
         })?;
-    let expected = Expected {
-        key: *key,
-        kind: operation.kind,
-        amount: operation.amount,
-        currency: operation.currency,
-        payment_id: payment_id.filter(|_| operation.kind == Kind::Refund),
-    };
-    Ok(if ask.sends() {
-        Prepared { operation, expected, method, path, body }
-    } else {
-        Prepared { operation, expected, method: "GET".to_owned(), path: protocol::operation_path(key), body: None }
-    })
-}
-
-/// The payment that a refund's bytes name.
-fn payment_of(body: &[u8]) -> Option<String> {
-    protocol::RefundRequest::decode(body).ok().map(|refund| refund.payment_id)
+    let call = contract.call(ask, &operation, &request);
+    Ok(Prepared { operation, request, call })
 }
 
 /// What became of a save.
 pub(crate) enum Saved {
-    /// Done, now or by an earlier try whose outcome was not known.
-    Done(Box<Operation>),
+    /// Done, now or by an earlier try whose outcome was not known; with the refunds that waited for it.
+    Done(Box<Operation>, Vec<Operation>),
     /// The operation is final already, with another result. Nothing was changed; the log has it.
     Late(Box<Operation>),
     /// The row is open and not as it was left, so nothing of the change was kept but its line in the log. The operation is
@@ -315,57 +303,45 @@ pub struct LateAnswer {
 /// What the caller does with a late answer, in the commit of its line in the log.
 pub(crate) type LateHook<'a> = &'a dyn Fn(&Connection, &Operation, &LateAnswer) -> rusqlite::Result<()>;
 
+/// The outcome of a call, to be made durable.
+pub(crate) struct Saving<'a> {
+    pub(crate) key: &'a Key,
+    /// The state that the row must have.
+    pub(crate) expected: State,
+    /// Whether the call's beginning is durable.
+    pub(crate) begun: bool,
+    /// Whether it was wished cancelled when the call began.
+    pub(crate) wished: bool,
+    pub(crate) change: &'a Change,
+    pub(crate) status: Option<u16>,
+    pub(crate) bank_at: Option<Timestamp>,
+    pub(crate) epoch: i64,
+    pub(crate) now: Timestamp,
+}
+
 /// Makes the outcome of a call durable, with its line in the log.
-#[expect(clippy::too_many_arguments, reason = "each is one part of what the row must be and becomes")]
 pub(crate) fn save(
     tx: &Connection,
-    key: &Key,
-    expected: State,
-    begun: bool,
-    change: &Change,
-    status: Option<u16>,
-    epoch: i64,
-    now: Timestamp,
+    saving: &Saving<'_>,
     hook: Hook<'_>,
     late_hook: LateHook<'_>,
 ) -> Result<Saved, RowError> {
-    check_epoch(tx, epoch)?;
-    let changed = tx
-        .prepare_cached(
-            "UPDATE operations SET state = :state, ask = :ask, failures = :failures, panics = :panics, deaths = 0, \
-                 due_at = :due, not_before = :not_before, last_answer = :last, result = :result, updated_at = :now, \
-                 reason = CASE WHEN :state = 'needs_attention' THEN coalesce(:reason, reason) END, \
-                 settled_at = CASE WHEN :final THEN :now END \
-             WHERE key = :key AND state = :expected \
-               AND CASE WHEN :begun THEN due_at IS NULL AND epoch = :epoch ELSE TRUE END",
-        )?
-        .execute(named_params! {
-            ":state": change.state.as_str(),
-            ":ask": change.ask.as_str(),
-            ":failures": change.failures,
-            ":panics": change.panics,
-            ":due": change.due_at.map(ms),
-            ":not_before": change.not_before.map(ms),
-            ":reason": change.reason,
-            ":last": change.last_answer,
-            ":result": change.result,
-            ":now": ms(now),
-            ":final": change.state.is_final(),
-            ":key": key.as_bytes(),
-            ":expected": expected.as_str(),
-            ":begun": begun,
-            ":epoch": epoch,
-        })?;
+    let Saving { key, change, now, .. } = *saving;
+    check_epoch(tx, saving.epoch)?;
+    let is_final = saving.expected.is_final();
+    let changed = if is_final { update_tombstone(tx, saving)? } else { update(tx, saving)? };
     let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     let mut entry = Entry {
-        answer: status,
+        bank_at: saving.bank_at,
+        answer: saving.status,
         reading: change.reading,
         detail: &change.detail,
         ..Entry::new(key, operation.attempts, now, change.event)
     };
     if changed == 0 {
-        if has_become(tx, key, change)? {
-            return Ok(Saved::Done(Box::new(operation)));
+        if (is_final && !operation.tombstone) || (!is_final && has_become(tx, key, change)?) {
+            let refunds = refunds_of(tx, key)?;
+            return Ok(Saved::Done(Box::new(operation), refunds));
         }
         if !operation.state.is_final() {
             entry.event = "not-kept";
@@ -375,21 +351,96 @@ pub(crate) fn save(
             return Ok(Saved::NotKept(Box::new(by_key(tx, key)?.unwrap_or(operation))));
         }
         // What came after the end and brought no other end says nothing.
-        if !change.state.is_final() {
-            return Ok(Saved::Done(Box::new(operation)));
+        if !change.state.is_final() || is_final {
+            return Ok(Saved::Done(Box::new(operation), Vec::new()));
         }
-        entry.event = "late-answer";
-        attempts::append(tx, &entry)?;
-        let late = LateAnswer { state: change.state, result: change.result.clone() };
-        leniently(tx, &operation, &|tx, operation| late_hook(tx, operation, &late))?;
-        return Ok(Saved::Late(Box::new(operation)));
+        return late(tx, operation, change.state, change.result.clone(), entry, late_hook);
     }
-    attempts::append(tx, &entry)?;
     if change.contact {
         tx.prepare_cached("UPDATE outbox SET last_contact_at = ?1 WHERE id = 1")?.execute([ms(now)])?;
     }
+    if let Some(state) = change.contradicts {
+        return late(tx, operation, state, change.result.clone(), entry, late_hook);
+    }
+    attempts::append(tx, &entry)?;
     hook(tx, &operation)?;
-    Ok(Saved::Done(Box::new(operation)))
+    let refunds = if is_final { Vec::new() } else { refunds::follow(tx, &operation, now)? };
+    for refund in &refunds {
+        hook(tx, refund)?;
+    }
+    Ok(Saved::Done(Box::new(operation), refunds))
+}
+
+/// Another end than the one that holds: a line in the log and the caller's alarm, no change.
+fn late(
+    tx: &Connection,
+    operation: Operation,
+    state: State,
+    result: Option<String>,
+    mut entry: Entry<'_>,
+    hook: LateHook<'_>,
+) -> Result<Saved, RowError> {
+    entry.event = "late-answer";
+    attempts::append(tx, &entry)?;
+    let late = LateAnswer { state, result };
+    leniently(tx, &operation, &|tx, operation| hook(tx, operation, &late))?;
+    Ok(Saved::Late(Box::new(operation)))
+}
+
+/// Where a wish to cancel came while the call ran, its cancellation is due at once.
+fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
+    let Saving { change, .. } = *saving;
+    tx.prepare_cached(
+        "UPDATE operations SET state = :state, failures = :failures, panics = :panics, deaths = 0, \
+             ask = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final THEN 'cancel' ELSE :ask END, \
+             due_at = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final AND NOT :wished THEN :now ELSE :due END, \
+             not_before = :not_before, last_answer = :last, result = :result, updated_at = :now, \
+             reason = CASE WHEN :state = 'needs_attention' THEN coalesce(:reason, reason) END, \
+             settled_at = CASE WHEN :final THEN :now END \
+         WHERE key = :key AND state = :expected \
+           AND CASE WHEN :begun THEN due_at IS NULL AND epoch = :epoch ELSE TRUE END",
+    )?
+    .execute(named_params! {
+        ":state": change.state.as_str(),
+        ":ask": change.ask.as_str(),
+        ":failures": change.failures,
+        ":panics": change.panics,
+        ":due": change.due_at.map(ms),
+        ":not_before": change.not_before.map(ms),
+        ":reason": change.reason,
+        ":last": change.last_answer,
+        ":result": change.result,
+        ":now": ms(saving.now),
+        ":final": change.state.is_final(),
+        ":wished": saving.wished,
+        ":key": saving.key.as_bytes(),
+        ":expected": saving.expected.as_str(),
+        ":begun": saving.begun,
+        ":epoch": saving.epoch,
+    })
+}
+
+/// Of one that is final nothing changes but when the bank is told next, and whether it still is to be told.
+fn update_tombstone(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
+    let Saving { change, .. } = *saving;
+    tx.prepare_cached(
+        "UPDATE operations SET failures = :failures, panics = :panics, deaths = 0, due_at = :due, not_before = :not_before, \
+             last_answer = :last, tombstone = :due IS NOT NULL, updated_at = :now \
+         WHERE key = :key AND state = :expected AND tombstone = 1 \
+           AND CASE WHEN :begun THEN due_at IS NULL AND epoch = :epoch ELSE TRUE END",
+    )?
+    .execute(named_params! {
+        ":failures": change.failures,
+        ":panics": change.panics,
+        ":due": change.due_at.map(ms),
+        ":not_before": change.not_before.map(ms),
+        ":last": change.last_answer,
+        ":now": ms(saving.now),
+        ":key": saving.key.as_bytes(),
+        ":expected": saving.expected.as_str(),
+        ":begun": saving.begun,
+        ":epoch": saving.epoch,
+    })
 }
 
 /// Whether the row is what the change makes of it: an earlier try took, though nobody was told. Its due time may have been
@@ -397,7 +448,7 @@ pub(crate) fn save(
 fn has_become(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<bool> {
     tx.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM operations WHERE key = :key AND state = :state AND result IS :result \
-             AND (:final OR (ask = :ask AND failures = :failures AND panics = :panics AND last_answer IS :last \
+             AND (:final OR (ask IN (:ask, 'cancel') AND failures = :failures AND panics = :panics AND last_answer IS :last \
                   AND due_at IS NOT NULL)))",
     )?
     .query_row(
@@ -459,7 +510,24 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
             .execute(params![ms(now), a, b, c, d, e, f])?
         }
     };
+    if make_due.which == Which::Transport {
+        mark_backlog(tx)?;
+    }
     Ok(())
+}
+
+/// What waited for the bank while it was away: by it, whoever looks sees how far the way back is.
+fn mark_backlog(tx: &Connection) -> rusqlite::Result<()> {
+    tx.prepare_cached(concat!(
+        "UPDATE outbox SET (backlog_through, backlog_total) = ( \
+             SELECT max(seq), count(*) FROM operations INDEXED BY operations_open \
+             WHERE ",
+        open!(),
+        " AND state IN ('saved', 'sending', 'unknown')) \
+         WHERE id = 1"
+    ))?
+    .execute([])
+    .map(|_| ())
 }
 
 /// Keeps what is known of the bank.
@@ -467,8 +535,8 @@ pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(),
     check_epoch(tx, epoch)?;
     tx.prepare_cached(
         "UPDATE outbox SET bank_id = coalesce(:bank, bank_id), merchant = coalesce(:merchant, merchant), \
-             hold_until = :hold, paused = :paused, reachable = :reachable, why = :why, probe_at = :probe, \
-             last_contact_at = nullif(max(coalesce(last_contact_at, 0), coalesce(:policy, 0)), 0) \
+             hold_until = :hold, paused = :paused, reachable = :reachable, why = :why, probe_at = :probe, clock_gap_s = :gap, \
+             last_contact_at = nullif(max(coalesce(last_contact_at, 0), coalesce(:introduced, 0)), 0) \
          WHERE id = 1",
     )?
     .execute(named_params! {
@@ -479,7 +547,8 @@ pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(),
         ":reachable": record.reachable,
         ":why": record.why,
         ":probe": record.probe_at.map(ms),
-        ":policy": record.policy_at.map(ms),
+        ":gap": record.clock_gap_s,
+        ":introduced": record.introduced_at.map(ms),
     })?;
     if let Some(bank) = &record.bank {
         mark_other_bank(tx, bank)?;

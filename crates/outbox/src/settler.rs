@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Key, POLICY_PATH};
+use protocol::Key;
 use rusqlite::Connection;
 use store::{Priority, StorageError, WriteError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,11 +25,11 @@ use crate::events::Event as Told;
 use crate::operations::Operation;
 use crate::outbox::{Ended, OnChange, Outbox};
 use crate::outcome::Change;
-use crate::rows::{self, LateAnswer, Prepared, RowError, Saved};
+use crate::rows::{self, Beginning, LateAnswer, Prepared, RowError, Saved, Saving};
 use crate::state::{Ask, State};
 use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row};
 use crate::summary::summary;
-use crate::transport::{Call, Transport};
+use crate::transport::Transport;
 
 /// How a run of the loop ended.
 pub(crate) enum Stop {
@@ -51,12 +51,14 @@ enum Report {
     Answered {
         key: Key,
         status: Option<u16>,
+        bank_at: Option<Timestamp>,
         reading: Reading,
     },
-    /// The answer of the bank that was asked in that generation.
-    Policy {
+    /// The answer of the bank that was asked in that generation, and its clock.
+    Introduced {
         generation: u64,
         event: Event,
+        bank_at: Option<Timestamp>,
     },
     Fenced,
     Summarized,
@@ -69,6 +71,8 @@ struct Flight {
     prepared: Option<Box<Prepared>>,
     call: Option<AbortHandle>,
     status: Option<u16>,
+    /// What the bank's clock said in its answer.
+    bank_at: Option<Timestamp>,
 }
 
 struct Driver<'a> {
@@ -236,24 +240,35 @@ impl Driver<'_> {
                 self.feed(event);
             }
             Report::Begun(prepared) => {
-                let key = prepared.expected.key;
+                let key = prepared.operation.key;
                 self.summary.wanted = true;
                 if let Some(flight) = self.flights.get_mut(&key) {
                     flight.prepared = Some(prepared);
                 }
                 self.feed(Event::Begun(key));
             }
-            Report::Answered { key, status, reading } => {
+            Report::Answered { key, status, bank_at, reading } => {
                 if let Some(flight) = self.flights.get_mut(&key) {
                     flight.status = status;
+                    flight.bank_at = bank_at;
                 }
+                self.take_bank_time(bank_at);
                 self.feed(Event::Answered(key, reading));
             }
-            Report::Policy { generation, event } if generation == self.generation => self.feed(event),
+            Report::Introduced { generation, event, bank_at } if generation == self.generation => {
+                self.take_bank_time(bank_at);
+                self.feed(event);
+            }
             // The bank that was asked is not the one that counts any more.
-            Report::Policy { .. } => {}
+            Report::Introduced { .. } => {}
             Report::Fenced => self.fenced = true,
             Report::Summarized => self.summary.running = false,
+        }
+    }
+
+    fn take_bank_time(&mut self, bank_at: Option<Timestamp>) {
+        if let Some(at) = bank_at {
+            self.feed(Event::BankTime(at));
         }
     }
 
@@ -276,7 +291,7 @@ impl Driver<'_> {
                 }
             }
             Effect::Save { key, expected, begun, change } => self.save(key, expected, begun, *change),
-            Effect::AskPolicy => self.ask_policy(),
+            Effect::Introduce => self.introduce(),
             Effect::MakeDue(make_due) => self.make_due(make_due),
             Effect::Record(record) => self.record(*record),
         }
@@ -344,11 +359,15 @@ impl Driver<'_> {
 
     fn begin(&mut self, row: Row, ask: Ask, bank: BankIdentity) {
         let key = row.key;
-        let flight = Flight { transport: self.transport.clone(), prepared: None, call: None, status: None };
+        let transport = self.transport.clone();
+        let flight = Flight { transport, prepared: None, call: None, status: None, bank_at: None };
         self.flights.insert(key, flight);
         let (now, far) = self.now_and_far();
-        let (epoch, hook) = (self.epoch, self.outbox.on_change.clone());
-        let write = self.write(move |tx| rows::begin(tx, &row, ask, &bank, epoch, now, far, &calling(hook.as_ref())));
+        let (epoch, hook, contract) = (self.epoch, self.outbox.on_change.clone(), self.outbox.contract.clone());
+        let write = self.write(move |tx| {
+            let beginning = Beginning { row: &row, ask, bank: &bank, contract: contract.as_ref(), epoch, now, far };
+            rows::begin(tx, &beginning, &calling(hook.as_ref()))
+        });
         let events = self.outbox.events.clone();
         let task = async move {
             match write.await {
@@ -372,29 +391,26 @@ impl Driver<'_> {
     fn call(&mut self, key: Key, ask: Ask) {
         let Some(flight) = self.flights.get(&key) else { return self.feed(Event::Panicked(key)) };
         let Some(prepared) = flight.prepared.clone() else { return self.feed(Event::Panicked(key)) };
-        let bound = prepared.operation.bank_id.zip(prepared.operation.merchant);
-        let call = Call {
-            method: prepared.method,
-            path: prepared.path,
-            key: ask.sends().then_some(key),
-            body: prepared.body,
-            meant_for: bound.map(|(bank_id, merchant)| BankIdentity { bank_id, merchant }),
-        };
-        let span = tracing::info_span!("attempt", operation = %key.short_code(), attempt = prepared.operation.attempts);
+        let Prepared { operation, request, call } = *prepared;
+        let span = tracing::info_span!("attempt", operation = %key.short_code(), attempt = operation.attempts);
         let (transport, clock) = (flight.transport.clone(), self.outbox.clock.clone());
-        let deadline = self.outbox.settings.deadline.unsigned_abs();
-        let expected = prepared.expected;
+        let (deadline, contract) = (self.outbox.settings.deadline.unsigned_abs(), self.outbox.contract.clone());
         let task = async move {
+            let Some(call) = call else {
+                let detail = "the other side has no such call".to_owned();
+                return Report::Answered { key, status: None, bank_at: None, reading: Reading::not_offered(detail) };
+            };
             let answer = tokio::time::timeout(deadline, transport.call(call)).await;
             let answer = answer.unwrap_or_else(|_| Err(too_late()));
             let status = answer.as_ref().ok().map(|answer| answer.status);
-            let reading = match answer {
-                Ok(answer) if ask.sends() => answer::read(&expected, &answer, clock.now()),
-                Ok(answer) => answer::read_lookup(&expected, &answer, clock.now()),
-                Err(error) => Reading::from(error),
+            let (reading, date) = match answer {
+                Ok(answer) => (contract.read(ask, &operation, &request, &answer, clock.now()), answer::date(&answer)),
+                Err(error) => (Reading::from(error), None),
             };
             tracing::info!(status, reading = reading.name(), "the bank was asked");
-            Report::Answered { key, status, reading }
+            // Whoever gives an answer that isn't the bank's has another clock too.
+            let bank_at = date.filter(|_| !reading.is_transport());
+            Report::Answered { key, status, bank_at, reading }
         };
         let handle = self.spawn(task.instrument(span), Report::Event(Event::Panicked(key)));
         if let Some(flight) = self.flights.get_mut(&key) {
@@ -403,7 +419,11 @@ impl Driver<'_> {
     }
 
     fn save(&mut self, key: Key, expected: State, begun: bool, change: Change) {
-        let status = self.flights.get(&key).and_then(|flight| flight.status);
+        let flight = self.flights.get(&key);
+        let status = flight.and_then(|flight| flight.status);
+        let bank_at = flight.and_then(|flight| flight.bank_at);
+        let prepared = flight.and_then(|flight| flight.prepared.as_ref());
+        let wished = prepared.is_some_and(|prepared| prepared.operation.cancel_wished_at.is_some());
         let (epoch, now, hook) = (self.epoch, self.outbox.clock.now(), self.outbox.on_change.clone());
         let late = self.outbox.on_late_answer.clone();
         // A fault of the hook must not keep a fault of the hook from being saved.
@@ -416,13 +436,17 @@ impl Driver<'_> {
             let late = |tx: &Connection, operation: &Operation, answer: &LateAnswer| {
                 late.as_ref().map_or(Ok(()), |late| late(tx, operation, answer))
             };
-            rows::save(tx, &key, expected, begun, &change, status, epoch, now, &hook, &late)
+            let saving = Saving { key: &key, expected, begun, wished, change: &change, status, bank_at, epoch, now };
+            rows::save(tx, &saving, &hook, &late)
         });
         let events = self.outbox.events.clone();
         let task = async move {
             match write.await {
-                Ok(Saved::Done(operation)) => {
+                Ok(Saved::Done(operation, refunds)) => {
                     let _ = events.send(Told::OperationChanged(operation));
+                    for refund in refunds {
+                        let _ = events.send(Told::OperationChanged(Box::new(refund)));
+                    }
                     Report::Event(Event::Saved(key))
                 }
                 Ok(Saved::Late(operation)) => {
@@ -448,22 +472,21 @@ impl Driver<'_> {
         self.spawn(task, Report::Event(Event::SaveFailed(key)));
     }
 
-    fn ask_policy(&mut self) {
-        let generation = self.generation;
-        let call =
-            Call { method: "GET".to_owned(), path: POLICY_PATH.to_owned(), key: None, body: None, meant_for: None };
-        let (asked, clock) = (self.transport.call(call), self.outbox.clock.clone());
+    fn introduce(&mut self) {
+        let (generation, contract) = (self.generation, self.outbox.contract.clone());
+        let (asked, clock) = (self.transport.call(contract.introduction()), self.outbox.clock.clone());
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         let task = async move {
             let answer = tokio::time::timeout(deadline, asked).await;
-            let policy = match answer.unwrap_or_else(|_| Err(too_late())) {
-                Ok(answer) => answer::read_policy(&answer, clock.now()),
-                Err(error) => Err(Reading::from(error)),
+            let (promise, date) = match answer.unwrap_or_else(|_| Err(too_late())) {
+                Ok(answer) => (contract.read_introduction(&answer, clock.now()), answer::date(&answer)),
+                Err(error) => (Err(Reading::from(error)), None),
             };
-            Report::Policy { generation, event: Event::Policy(policy) }
+            let bank_at = date.filter(|_| promise.as_ref().err().is_none_or(|reading| !reading.is_transport()));
+            Report::Introduced { generation, event: Event::Introduced(promise), bank_at }
         };
-        let fault = Reading::NoAnswer { how: "fault", detail: String::new() };
-        self.spawn(task, Report::Policy { generation, event: Event::Policy(Err(fault)) });
+        let fault = Err(Reading::NoAnswer { how: "fault", detail: String::new() });
+        self.spawn(task, Report::Introduced { generation, event: Event::Introduced(fault), bank_at: None });
     }
 
     fn make_due(&mut self, make_due: MakeDue) {

@@ -84,7 +84,7 @@ impl std::fmt::Display for State {
 }
 
 /// What the next call for an operation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
     /// Its request, byte for byte.
     Send,
@@ -92,19 +92,35 @@ pub enum Ask {
     LookUp,
     /// Its request again, after the bank said that it doesn't know the key.
     Resend,
+    /// That its key never charges: somebody wished it cancelled.
+    Cancel,
 }
 
 impl Ask {
+    /// Every question.
+    pub const ALL: [Ask; 4] = [Ask::Send, Ask::LookUp, Ask::Resend, Ask::Cancel];
+
+    /// What is asked where this question brought no end.
+    pub(crate) const fn again(self) -> Ask {
+        match self {
+            // A look permits one sending.
+            Ask::Send | Ask::Resend => Ask::Send,
+            Ask::LookUp => Ask::LookUp,
+            Ask::Cancel => Ask::Cancel,
+        }
+    }
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Ask::Send => "send",
             Ask::LookUp => "look_up",
             Ask::Resend => "resend",
+            Ask::Cancel => "cancel",
         }
     }
 
     pub(crate) fn parse(word: &str) -> Option<Ask> {
-        [Ask::Send, Ask::LookUp, Ask::Resend].into_iter().find(|ask| ask.as_str() == word)
+        Ask::ALL.into_iter().find(|ask| ask.as_str() == word)
     }
 
     /// Whether the operation's own request goes out.

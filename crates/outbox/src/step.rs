@@ -1,10 +1,11 @@
 //! What decisions are about: rows, events in, effects out.
 
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Key, Policy};
+use protocol::Key;
 use uuid::Uuid;
 
 use crate::answer::Reading;
+use crate::contract::Promise;
 use crate::outcome::Change;
 use crate::state::{Ask, State};
 
@@ -15,7 +16,7 @@ pub struct Row {
     pub key: Key,
     /// One in flight in each.
     pub lane: String,
-    /// Its state before the call.
+    /// Its state before the call. A final one is only to be told to the bank as cancelled.
     pub state: State,
     /// What the row asks for.
     pub ask: Ask,
@@ -30,7 +31,7 @@ pub struct Row {
 }
 
 /// Which bank answers, and as whom it knows us.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BankIdentity {
     /// The bank's own id.
     pub bank_id: Uuid,
@@ -89,8 +90,10 @@ pub enum Event {
     Saved(Key),
     /// Nothing could be written, or nobody knows.
     SaveFailed(Key),
-    /// [`Effect::AskPolicy`] ended.
-    Policy(Result<Policy, Reading>),
+    /// [`Effect::Introduce`] ended.
+    Introduced(Result<Promise, Reading>),
+    /// An answer of the bank's came, and its clock says so.
+    BankTime(Timestamp),
     /// [`Effect::MakeDue`] is durable.
     MadeDue,
     /// It could not be written. What of it is to be done again.
@@ -108,7 +111,7 @@ pub enum Event {
 pub enum Which {
     /// All that are not final.
     All,
-    /// Those that waited for the transport.
+    /// Those that waited for the transport: an outage is over.
     Transport,
 }
 
@@ -162,7 +165,7 @@ pub enum Effect {
         change: Box<Change>,
     },
     /// Ask the bank who it is.
-    AskPolicy,
+    Introduce,
     /// Make rows due at once.
     MakeDue(MakeDue),
     /// Keep what is known of the bank, and tell of it.
@@ -185,5 +188,7 @@ pub struct Record {
     /// When the next probe is due.
     pub probe_at: Option<Timestamp>,
     /// When the bank last said who it is.
-    pub policy_at: Option<Timestamp>,
+    pub introduced_at: Option<Timestamp>,
+    /// By how much our clock is ahead of the bank's, in seconds.
+    pub clock_gap_s: Option<i64>,
 }

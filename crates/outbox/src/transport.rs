@@ -4,12 +4,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use protocol::{BANK_ID, IDEMPOTENCY_KEY, Key, MERCHANT};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use protocol::IDEMPOTENCY_KEY;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url};
 
 use crate::answer::{Answer, CallError};
-use crate::step::BankIdentity;
 
 /// Longest time to a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -71,17 +70,35 @@ pub enum BankError {
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// `GET` or `POST`.
+    /// `GET`, `POST`, `PUT`.
     pub method: String,
     /// Path below the bank's address.
     pub path: String,
-    /// The key for the header; none for a question that changes nothing.
-    pub key: Option<Key>,
-    /// The body, byte for byte.
+    /// Headers beside those that the transport makes: the key, above all.
+    pub headers: Vec<(String, String)>,
+    /// The body, JSON, byte for byte.
     pub body: Option<Vec<u8>>,
-    /// The bank and merchant that the operation is bound to. The bank may have been swapped for another at the same address since it
-    /// last said who it is; only it can refuse then, before it charges.
-    pub meant_for: Option<BankIdentity>,
+}
+
+impl Call {
+    /// A call with no headers and no body.
+    #[must_use]
+    pub fn new(method: &str, path: &str) -> Call {
+        Call { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: None }
+    }
+
+    /// The same call with one more header.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: String) -> Call {
+        self.headers.push((name.to_owned(), value));
+        self
+    }
+
+    /// The value of a header, by its name in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
 }
 
 /// What carries calls to the bank. It must never send a call twice, follow a redirect, or say that no connection was made
@@ -145,15 +162,11 @@ impl HttpTransport {
         url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), call.path));
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, self.authorization);
-        if let Some(key) = call.key {
-            let key = HeaderValue::from_str(&key.to_string()).map_err(|_| unsendable("the key"))?;
-            headers.insert(HeaderName::from_static(IDEMPOTENCY_KEY), key);
-        }
-        if let Some(bank) = call.meant_for {
-            let id = HeaderValue::from_str(&bank.bank_id.to_string()).map_err(|_| unsendable("the bank's id"))?;
-            let merchant = HeaderValue::from_bytes(bank.merchant.as_bytes()).map_err(|_| unsendable("the merchant"))?;
-            headers.insert(HeaderName::from_static(BANK_ID), id);
-            headers.insert(HeaderName::from_static(MERCHANT), merchant);
+        for (name, value) in call.headers {
+            // As bytes: a merchant's name need not be ASCII.
+            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unsendable(&name))?;
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("a header"))?;
+            headers.insert(name, value);
         }
         let mut request = self.client.request(method, url);
         if let Some(body) = call.body {
@@ -196,6 +209,7 @@ async fn read(mut response: Response) -> Result<Answer, CallError> {
         content_type: text(CONTENT_TYPE.as_str()),
         retry_after: text(RETRY_AFTER.as_str()),
         key: text(IDEMPOTENCY_KEY),
+        date: text(DATE.as_str()),
         body: Vec::new(),
     };
     while let Some(chunk) = response.chunk().await.map_err(torn)? {

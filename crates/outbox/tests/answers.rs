@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::{Answer, CallError, Expected, Reading, read, read_lookup, read_policy};
-use outbox::decide::{Effect, Event, MakeDue, Queue, Row, Which, decide};
+use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Row, Which, decide};
 use outbox::{Ask, Change, Settings, State};
 use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};
 use serde_json::{Value, json};
@@ -43,6 +43,7 @@ fn answer(status: u16, content_type: &str, body: impl ToString) -> Answer {
         content_type: Some(content_type.to_owned()),
         retry_after: None,
         key: Some(key().to_string()),
+        date: None,
         body: body.to_string().into_bytes(),
     }
 }
@@ -274,7 +275,17 @@ fn a_lookup_counts_only_for_our_key_kind_amount_and_currency() {
 
 #[test]
 fn a_policy_is_one_or_none() {
-    let policy = serde_json::to_value(policy("permanent")).unwrap();
+    let policy = serde_json::to_value(Policy {
+        bank_id: Uuid::from_u128(7),
+        merchant: "demo".to_owned(),
+        claims: Policy::CLAIMS_PERMANENT.to_owned(),
+        retention_s: 86_400,
+        key_format: "uuid".to_owned(),
+        max_body_bytes: 65_536,
+        wait_ms: 3_000,
+        currencies: vec![Currency::EUR],
+    })
+    .unwrap();
     assert_eq!(read_policy(&ok(200, &policy), NOW).unwrap().merchant, "demo");
     for (what, answer, name) in [
         ("HTML", answer(200, "text/html", "<html>"), "not-the-bank"),
@@ -288,16 +299,11 @@ fn a_policy_is_one_or_none() {
     }
 }
 
-fn policy(claims: &str) -> Policy {
-    Policy {
-        bank_id: Uuid::from_u128(7),
-        merchant: "demo".to_owned(),
-        claims: claims.to_owned(),
-        retention_s: 86_400,
-        key_format: "uuid".to_owned(),
-        max_body_bytes: 65_536,
-        wait_ms: 3_000,
-        currencies: vec![Currency::EUR],
+fn promise(permanent: bool) -> Promise {
+    Promise {
+        identity: BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() },
+        retention: SignedDuration::from_hours(24),
+        permanent,
     }
 }
 
@@ -315,13 +321,13 @@ fn row(state: State, ask: Ask) -> Row {
 }
 
 /// What becomes of a row that is asked for and answered so.
-fn becomes(row: Row, reading: Reading, claims: &str, now: Timestamp) -> (Queue, Ask, Change) {
+fn becomes(row: Row, reading: Reading, permanent: bool, now: Timestamp) -> (Queue, Ask, Change) {
     let mut queue = Queue::at_start(Settings::default(), None, now);
     let mut asked = None;
     let mut saved = None;
     let events = [
         Event::Tick,
-        Event::Policy(Ok(policy(claims))),
+        Event::Introduced(Ok(promise(permanent))),
         Event::Found { rows: vec![row], next_due_at: None },
         Event::Begun(key()),
         Event::Answered(key(), reading),
@@ -344,7 +350,7 @@ fn becomes(row: Row, reading: Reading, claims: &str, now: Timestamp) -> (Queue, 
 }
 
 fn sent(state: State, reading: Reading) -> Change {
-    becomes(row(state, Ask::Send), reading, Policy::CLAIMS_PERMANENT, NOW).2
+    becomes(row(state, Ask::Send), reading, true, NOW).2
 }
 
 fn is_retried(change: &Change) -> bool {
@@ -411,7 +417,7 @@ fn a_bank_that_is_at_it_is_waited_for() {
 #[test]
 fn a_busy_bank_holds_the_whole_queue() {
     let busy = Reading::Busy { retry_after: SignedDuration::from_secs(20), problem: "unavailable" };
-    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), busy, Policy::CLAIMS_PERMANENT, NOW);
+    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), busy, true, NOW);
     assert_eq!(change.state, State::Unknown);
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 2);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })), "{effects:?}");
@@ -419,7 +425,7 @@ fn a_busy_bank_holds_the_whole_queue() {
     let looks = |queue: Queue, now| {
         let (queue, effects) = decide(queue, Event::Wake(outbox::decide::Wake::CheckNow), now, 3);
         let (_, more) = decide(queue, Event::MadeDue, now, 3);
-        effects.iter().chain(&more).any(|effect| matches!(effect, Effect::Look { .. } | Effect::AskPolicy))
+        effects.iter().chain(&more).any(|effect| matches!(effect, Effect::Look { .. } | Effect::Introduce))
     };
     assert!(!looks(queue.clone(), later(1)), "no button passes it");
     assert!(!looks(queue.clone(), later(19)));
@@ -436,7 +442,7 @@ fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
     let change = sent(State::Unknown, Reading::BankAttention("odd".to_owned()));
     assert_eq!((change.state, change.reason.as_deref()), (State::NeedsAttention, Some("bank: odd")));
 
-    let aside = |reading| becomes(row(State::NeedsAttention, Ask::Send), reading, Policy::CLAIMS_PERMANENT, NOW);
+    let aside = |reading| becomes(row(State::NeedsAttention, Ask::Send), reading, true, NOW);
     let found = Reading::Final { outcome: Outcome::Approved, result: "{}".to_owned() };
     let (_, ask, change) = aside(found);
     assert_eq!((ask, change.state), (Ask::LookUp, State::Approved), "a look may end it");
@@ -449,24 +455,24 @@ fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
 #[test]
 fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
     let refused = Reading::NotAllowed("unauthorized");
-    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), refused, Policy::CLAIMS_PERMANENT, NOW);
+    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), refused, true, NOW);
     assert_eq!((change.state, change.failures, change.due_at), (State::Unknown, 0, Some(NOW)));
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 1);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
     let (queue, effects) = decide(queue, Event::Tick, NOW + SignedDuration::from_secs(1), 1);
-    assert!(effects.contains(&Effect::AskPolicy), "one question shows when it works again");
-    let (_, effects) = decide(queue, Event::Policy(Ok(policy("permanent"))), NOW + SignedDuration::from_secs(1), 1);
+    assert!(effects.contains(&Effect::Introduce), "one question shows when it works again");
+    let (_, effects) = decide(queue, Event::Introduced(Ok(promise(true))), NOW + SignedDuration::from_secs(1), 1);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
 }
 
 #[test]
 fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
     let gone = Reading::NoAnswer { how: "time-out", detail: String::new() };
-    let (queue, _, _) = becomes(row(State::Saved, Ask::Send), gone, Policy::CLAIMS_PERMANENT, NOW);
+    let (queue, _, _) = becomes(row(State::Saved, Ask::Send), gone, true, NOW);
     let soon = NOW + SignedDuration::from_secs(1);
     let (queue, effects) = decide(queue, Event::Tick, soon, 1);
-    assert!(effects.contains(&Effect::AskPolicy));
-    let (_, effects) = decide(queue, Event::Policy(Ok(policy("permanent"))), soon, 1);
+    assert!(effects.contains(&Effect::Introduce));
+    let (_, effects) = decide(queue, Event::Introduced(Ok(promise(true))), soon, 1);
     let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO };
     assert!(effects.contains(&Effect::MakeDue(due)), "{effects:?}");
 }
@@ -475,13 +481,13 @@ fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
 fn an_expired_response_is_looked_up_and_never_guessed() {
     let change = sent(State::Unknown, Reading::Expired);
     assert_eq!((change.state, change.ask, change.due_at), (State::Unknown, Ask::LookUp, Some(NOW)));
-    let look = |reading, claims| becomes(row(State::Unknown, Ask::LookUp), reading, claims, NOW);
-    let (_, ask, change) = look(Reading::UnknownKey, "permanent");
+    let look = |reading, permanent| becomes(row(State::Unknown, Ask::LookUp), reading, permanent, NOW);
+    let (_, ask, change) = look(Reading::UnknownKey, true);
     assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Ask::Resend));
-    let (_, _, change) = look(Reading::UnknownKey, "24h");
+    let (_, _, change) = look(Reading::UnknownKey, false);
     assert_eq!(change.state, State::NeedsAttention, "a bank that forgets may charge twice");
     assert_eq!(change.reason.as_deref(), Some("forgotten: the bank doesn't know this payment any more"));
-    let (_, _, change) = look(Reading::InProgress(None), "permanent");
+    let (_, _, change) = look(Reading::InProgress(None), true);
     assert_eq!((change.state, change.ask), (State::Unknown, Ask::LookUp));
 }
 
@@ -490,11 +496,11 @@ fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
     let mut row = row(State::Unknown, Ask::Send);
     let mut failures = Vec::new();
     for _ in 0..6 {
-        let (_, ask, change) = becomes(row.clone(), Reading::Expired, "permanent", NOW);
+        let (_, ask, change) = becomes(row.clone(), Reading::Expired, true, NOW);
         assert_eq!((ask, change.ask), (Ask::Send, Ask::LookUp));
         failures.push(change.failures);
         let looked = Row { ask: change.ask, failures: change.failures, ..row.clone() };
-        let (_, ask, change) = becomes(looked, Reading::UnknownKey, "permanent", NOW);
+        let (_, ask, change) = becomes(looked, Reading::UnknownKey, true, NOW);
         assert_eq!((ask, change.ask, change.due_at), (Ask::LookUp, Ask::Resend, Some(NOW)));
         row = Row { ask: change.ask, failures: change.failures, ..row };
     }
@@ -504,13 +510,13 @@ fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
 #[test]
 fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
     let trouble = || Reading::Trouble("internal");
-    let asked = |row: Row, hours| becomes(row, trouble(), "permanent", NOW + SignedDuration::from_hours(hours)).1;
+    let asked = |row: Row, hours| becomes(row, trouble(), true, NOW + SignedDuration::from_hours(hours)).1;
     assert_eq!(asked(row(State::Unknown, Ask::Send), 23), Ask::Send);
     assert_eq!(asked(row(State::Unknown, Ask::Send), 25), Ask::LookUp);
     assert_eq!(asked(row(State::Unknown, Ask::Send), -1), Ask::LookUp, "sent in the future, by a wrong clock");
     assert_eq!(asked(row(State::Unknown, Ask::Resend), 25), Ask::Send, "it was looked up just now");
     let later = NOW + SignedDuration::from_hours(25);
-    let forgetful = becomes(row(State::Unknown, Ask::Resend), trouble(), "24h", later).1;
+    let forgetful = becomes(row(State::Unknown, Ask::Resend), trouble(), false, later).1;
     assert_eq!(forgetful, Ask::LookUp, "the bank forgets by now, whatever it promised before");
     assert_eq!(asked(row(State::Saved, Ask::Send), 25), Ask::Send, "it was never sent");
 }
@@ -523,7 +529,7 @@ fn three_panics_set_an_operation_aside() {
         let mut saved = None;
         for event in [
             Event::Tick,
-            Event::Policy(Ok(policy("permanent"))),
+            Event::Introduced(Ok(promise(true))),
             Event::Found { rows: vec![found], next_due_at: None },
             Event::Begun(key()),
             event,
@@ -545,7 +551,7 @@ fn three_panics_set_an_operation_aside() {
     let mut queue = Queue::at_start(Settings::default(), None, NOW);
     let found = Event::Found { rows: vec![row(State::Saved, Ask::Send)], next_due_at: None };
     let mut effects = Vec::new();
-    for event in [Event::Tick, Event::Policy(Ok(policy("permanent"))), found, Event::Panicked(key())] {
+    for event in [Event::Tick, Event::Introduced(Ok(promise(true))), found, Event::Panicked(key())] {
         (queue, effects) = decide(queue, event, NOW, 1);
     }
     let saved = effects.iter().find_map(|effect| match effect {
@@ -569,7 +575,7 @@ fn what_the_process_died_with_twice_is_tried_alone() {
     let started = |rows: Vec<Row>| {
         let mut queue = Queue::at_start(Settings::default(), None, NOW);
         let mut begun = Vec::new();
-        for event in [Event::Tick, Event::Policy(Ok(policy("permanent"))), Event::Found { rows, next_due_at: None }] {
+        for event in [Event::Tick, Event::Introduced(Ok(promise(true))), Event::Found { rows, next_due_at: None }] {
             let (next, effects) = decide(queue, event, NOW, 1);
             queue = next;
             begun.extend(effects.into_iter().filter_map(|effect| match effect {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::Reading;
-use outbox::decide::{Effect, Event, MakeDue, Queue, Record, Row, Wake, Which, decide};
+use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Record, Row, Wake, Which, decide};
 use outbox::{Ask, Change, Random, Settings, State};
 use proptest::prelude::*;
-use protocol::{Currency, Key, Outcome, Policy};
+use protocol::{Key, Outcome};
 use uuid::Uuid;
 
 const LANES: u64 = 6;
@@ -53,7 +53,7 @@ enum Pending {
         begun: bool,
         change: Box<Change>,
     },
-    Policy,
+    Introduction,
     MakeDue(MakeDue),
     /// With what it says of the bank's Retry-After, in true time.
     Record(Box<Record>, i64),
@@ -152,7 +152,7 @@ impl World {
     }
 
     fn perform(&mut self, effect: Effect) -> Result<(), TestCaseError> {
-        let asks = matches!(effect, Effect::Call { .. } | Effect::AskPolicy);
+        let asks = matches!(effect, Effect::Call { .. } | Effect::Introduce);
         if asks && self.true_ms < self.held_until_ms {
             return Err(fail("something was asked inside the bank's Retry-After"));
         }
@@ -178,11 +178,11 @@ impl World {
                 return Ok(());
             }
             Effect::Save { key, expected, begun, change } => Pending::Save { key, expected, begun, change },
-            Effect::AskPolicy => {
-                if self.pending.iter().any(|pending| matches!(pending, Pending::Policy)) {
+            Effect::Introduce => {
+                if self.pending.iter().any(|pending| matches!(pending, Pending::Introduction)) {
                     return Err(fail("two probes at once"));
                 }
-                Pending::Policy
+                Pending::Introduction
             }
             Effect::MakeDue(make_due) => Pending::MakeDue(make_due),
             Effect::Record(record) => Pending::Record(record, self.held_until_ms),
@@ -220,12 +220,12 @@ impl World {
             Pending::Begin { row, ask } => self.begin(row, ask),
             Pending::Call { key, ask } => self.answer(key, ask),
             Pending::Save { key, expected, begun, change } => self.save(key, expected, begun, &change),
-            Pending::Policy => {
+            Pending::Introduction => {
                 let reading = if self.faulty(30) { Some(self.trouble()) } else { None };
                 if let Some(Reading::Busy { retry_after, .. }) = &reading {
                     self.hold(*retry_after);
                 }
-                self.feed(Event::Policy(reading.map_or_else(|| Ok(policy()), Err)))
+                self.feed(Event::Introduced(reading.map_or_else(|| Ok(promise()), Err)))
             }
             Pending::MakeDue(make_due) => {
                 if self.faulty(5) {
@@ -534,16 +534,11 @@ impl World {
     }
 }
 
-fn policy() -> Policy {
-    Policy {
-        bank_id: Uuid::from_u128(7),
-        merchant: "demo".to_owned(),
-        claims: Policy::CLAIMS_PERMANENT.to_owned(),
-        retention_s: 86_400,
-        key_format: "uuid".to_owned(),
-        max_body_bytes: 65_536,
-        wait_ms: 3_000,
-        currencies: vec![Currency::EUR],
+fn promise() -> Promise {
+    Promise {
+        identity: BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() },
+        retention: SignedDuration::from_hours(24),
+        permanent: true,
     }
 }
 
@@ -585,11 +580,11 @@ fn with_ten_thousand_waiting_an_outage_costs_one_probe_at_a_time() {
     let mut probes = 0;
     let end = world.true_ms + 3_600_000;
     while world.true_ms < end {
-        let policy = world.pending.iter().position(|pending| matches!(pending, Pending::Policy));
+        let policy = world.pending.iter().position(|pending| matches!(pending, Pending::Introduction));
         if let Some(at) = policy {
             world.pending.swap_remove(at);
             probes += 1;
-            world.feed(Event::Policy(Err(Reading::NoConnection("refused".to_owned())))).unwrap();
+            world.feed(Event::Introduced(Err(Reading::NoConnection("refused".to_owned())))).unwrap();
         }
         world.faults = false;
         world.pass_time().unwrap();
@@ -602,6 +597,6 @@ fn with_ten_thousand_waiting_an_outage_costs_one_probe_at_a_time() {
 fn nothing_is_sent_before_the_bank_has_said_who_it_is() {
     let mut world = World::new(1, 1).unwrap();
     world.feed(Event::Tick).unwrap();
-    assert!(world.pending.iter().any(|pending| matches!(pending, Pending::Policy)));
+    assert!(world.pending.iter().any(|pending| matches!(pending, Pending::Introduction)));
     assert!(!world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. } | Pending::Begin { .. })));
 }

@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use outbox::{EnqueueError, Enqueued, Filter, NewOperation, Request, State};
+use outbox::{EnqueueError, Enqueued, Filter, Money, NewOperation, Request, State};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::Connection;
 use store::{Migration, Priority, Schema, Store, WriteError};
 use uuid::Uuid;
 
 fn open(folder: &Path) -> Result<Store, store::OpenError> {
-    let migrations = vec![Migration { version: 1, name: "outbox", sql: outbox::SCHEMA }];
+    let migrations = vec![
+        Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
+        Migration { version: 2, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
+    ];
     Store::open(&folder.join("till.db"), &Schema { application_id: 7, migrations })
 }
 
@@ -63,7 +66,10 @@ fn a_saved_operation_has_its_exact_request_and_the_first_line_of_its_log() {
     let new = new(2490, "tok_visa").unwrap();
     let Enqueued { operation, existed } = save(&store, &new).unwrap();
     assert!(!existed);
-    assert_eq!((operation.state, operation.attempts, operation.amount), (State::Saved, 0, 2490));
+    assert_eq!(
+        (operation.state, operation.attempts, operation.money),
+        (State::Saved, 0, Some(Money { amount: 2490, currency: Currency::EUR }))
+    );
     assert_eq!(operation.due_at, Some(now()));
     assert_eq!(operation.short_code, operation.key.short_code());
     let Request::Payment(request) = &new.request else { panic!("another request") };
@@ -202,7 +208,7 @@ fn listing_pages_both_ways_and_filters() {
     end(&store, saved[1].key, State::Declined).unwrap();
     let amounts = |filter: Filter| -> Vec<i64> {
         let found = store.read_blocking(move |c| outbox::list(c, filter)).unwrap();
-        found.into_iter().map(|operation| operation.amount).collect()
+        found.into_iter().filter_map(|operation| operation.money).map(|money| money.amount).collect()
     };
     assert_eq!(amounts(Filter::default()), [1, 2, 3, 4, 5]);
     assert_eq!(amounts(Filter { after_seq: Some(saved[2].seq), limit: 1, ..Filter::default() }), [4]);

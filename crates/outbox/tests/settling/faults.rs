@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::{Answer, CallError};
 use outbox::{Bank as Address, BankError, Call, Clock, HttpTransport, Secret, State, SystemClock, Transport};
-use protocol::Key;
+use protocol::{IDEMPOTENCY_KEY, Key};
 
 use crate::bank::{Bank, Do};
 use crate::till::{Till, transport, until};
@@ -86,7 +86,7 @@ async fn an_operation_whose_handling_panics_is_set_aside_and_the_rest_go_on() ->
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     let poison = till.pay(666).await?.key;
     let hinder = move |call: &Call| {
-        assert!(call.key != Some(poison), "a fault of the program");
+        assert!(call.header(IDEMPOTENCY_KEY) != Some(poison.to_string().as_str()), "a fault of the program");
         None
     };
     till.start_with(Arc::new(Hindered { inner: transport(&bank)?, hinder }))?;

@@ -42,8 +42,9 @@ pub(crate) struct Till {
 pub(crate) fn open(path: &Path) -> Result<Store> {
     let own = "CREATE TABLE tenders (key BLOB PRIMARY KEY, state TEXT NOT NULL, changes INTEGER NOT NULL) STRICT";
     let migrations = vec![
-        Migration { version: 1, name: "outbox", sql: outbox::SCHEMA },
+        Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
         Migration { version: 2, name: "tenders", sql: own },
+        Migration { version: 3, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
     ];
     Ok(Store::open(path, &Schema { application_id: 7, migrations })?)
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use futures::future::BoxFuture;
 use outbox::answer::{Answer, CallError};
 use outbox::{Event, State};
-use protocol::ProblemType;
+use protocol::{IDEMPOTENCY_KEY, ProblemType};
 
 use crate::bank::{Bank, Do};
 use crate::till::{Till, quick, transport, until};
@@ -92,7 +92,7 @@ impl outbox::Transport for Hanging {
     }
 
     fn call(&self, call: outbox::Call) -> BoxFuture<'static, Result<Answer, CallError>> {
-        if call.key.is_some_and(|key| self.keys.contains(&key)) {
+        if call.header(IDEMPOTENCY_KEY).is_some_and(|key| self.keys.iter().any(|held| held.to_string() == key)) {
             return Box::pin(std::future::pending());
         }
         self.inner.call(call)

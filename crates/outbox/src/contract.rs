@@ -1,0 +1,137 @@
+//! What the other side understands, and what its answers mean: all that the outbox knows of it.
+//!
+//! [`BankContract`] is Kassa's bank. A program that sends something else, to somebody else, writes its own: which request
+//! shows that they are there, how the key is sent, and which answers are an end. The rest (durability, order, back-off,
+//! breaker, wakes) is the same for all.
+
+use jiff::{SignedDuration, Timestamp};
+use protocol::{IDEMPOTENCY_KEY, POLICY_PATH, RefundRequest};
+
+use crate::answer::{self, Answer, Expected, Reading};
+use crate::operations::{Kind, Operation};
+use crate::state::Ask;
+use crate::step::BankIdentity;
+use crate::transport::Call;
+
+/// Who the other side is, and what it promises about keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// Operations are bound to it from their first call on, and go to no other.
+    pub identity: BankIdentity,
+    /// How long it repeats its answer to a known key. What was first sent longer ago is looked up before it is sent again.
+    pub retention: SignedDuration,
+    /// Whether a key, once used, is never executed again, however old. Where it isn't, what was perhaps sent and is not known
+    /// there after the retention is left to a person.
+    pub permanent: bool,
+}
+
+/// The request of an operation, as it was saved: every attempt sends these bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRequest {
+    /// `POST`, …
+    pub method: String,
+    /// The path below the other side's address.
+    pub path: String,
+    /// The body, byte for byte.
+    pub body: Vec<u8>,
+}
+
+/// What the other side understands.
+///
+/// **What an implementation must keep**: [`Reading::Final`] and [`Reading::Cancelled`] only for an answer that surely is the
+/// other side's own and about this operation; everything doubtful is [`Reading::Foreign`], and is asked again under the same
+/// key. A [`Reading::Final`] that is wrong can't be taken back.
+pub trait Contract: Send + Sync + 'static {
+    /// The question that shows that the other side is there, and who it is. It changes nothing there. It is asked at the start,
+    /// after each change of address or secret and after each failure of the transport, before anything is sent.
+    fn introduction(&self) -> Call;
+
+    /// What the answer to it means.
+    ///
+    /// # Errors
+    /// How an answer is read that is no introduction: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.
+    fn read_introduction(&self, answer: &Answer, now: Timestamp) -> Result<Promise, Reading>;
+
+    /// The call that asks this for the operation. None where the other side has no such call: then the operation needs
+    /// attention. The key of the operation must be in every call that sends its request.
+    fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call>;
+
+    /// What the answer to that call means.
+    fn read(
+        &self,
+        ask: Ask,
+        operation: &Operation,
+        request: &StoredRequest,
+        answer: &Answer,
+        now: Timestamp,
+    ) -> Reading;
+}
+
+/// The contract of Kassa's bank: `GET /v1/policy`, payments and refunds under `Idempotency-Key`,
+/// `GET /v1/operations/{key}`, `PUT /v1/operations/{key}/cancellation`, and problem documents for all that is no result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BankContract;
+
+impl Contract for BankContract {
+    fn introduction(&self) -> Call {
+        Call::new("GET", POLICY_PATH)
+    }
+
+    fn read_introduction(&self, answer: &Answer, now: Timestamp) -> Result<Promise, Reading> {
+        answer::read_policy(answer, now).map(|policy| Promise {
+            permanent: policy.claims_are_permanent(),
+            retention: SignedDuration::from_secs(i64::try_from(policy.retention_s).unwrap_or(i64::MAX)),
+            identity: BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant },
+        })
+    }
+
+    fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
+        // A message is nothing that this bank knows.
+        operation.money?;
+        let call = match ask {
+            Ask::Send | Ask::Resend => Call {
+                body: Some(request.body.clone()),
+                ..Call::new(&request.method, &request.path).with(IDEMPOTENCY_KEY, operation.key.to_string())
+            },
+            Ask::LookUp => Call::new("GET", &protocol::operation_path(&operation.key)),
+            Ask::Cancel => Call::new("PUT", &protocol::cancellation_path(&operation.key)),
+        };
+        // The bank may have been swapped for another at the same address since it last said who it is; only it can refuse then,
+        // before it charges.
+        Some(match (operation.bank_id, &operation.merchant) {
+            (Some(bank_id), Some(merchant)) => {
+                call.with(protocol::BANK_ID, bank_id.to_string()).with(protocol::MERCHANT, merchant.clone())
+            }
+            _ => call,
+        })
+    }
+
+    fn read(
+        &self,
+        ask: Ask,
+        operation: &Operation,
+        request: &StoredRequest,
+        answer: &Answer,
+        now: Timestamp,
+    ) -> Reading {
+        let Some(expected) = expected(operation, request) else {
+            return Reading::Foreign("it answers something that this bank is never asked".to_owned());
+        };
+        match ask {
+            Ask::Send | Ask::Resend => answer::read(&expected, answer, now),
+            Ask::LookUp => answer::read_lookup(&expected, answer, now),
+            Ask::Cancel => answer::read_cancellation(&expected, answer, now),
+        }
+    }
+}
+
+/// What a valid answer must repeat.
+fn expected(operation: &Operation, request: &StoredRequest) -> Option<Expected> {
+    let money = operation.money?;
+    let (kind, payment_id) = match operation.kind {
+        Kind::Payment => (protocol::Kind::Payment, None),
+        Kind::Refund => (protocol::Kind::Refund, Some(RefundRequest::decode(&request.body).ok()?.payment_id)),
+        Kind::Message => return None,
+    };
+    Some(Expected { key: operation.key, kind, amount: money.amount, currency: money.currency, payment_id })
+}

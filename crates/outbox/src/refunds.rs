@@ -1,0 +1,60 @@
+//! Refunds that wait for their payment: they end, or get their bytes, in the commit that stores how the payment ended.
+
+use jiff::Timestamp;
+use protocol::{Amount, Key, RefundRequest};
+use rusqlite::{Connection, params};
+
+use crate::attempts::{self, Entry};
+use crate::columns::ms;
+use crate::operations::{Kind, Operation, by_key, refunds_of};
+use crate::state::State;
+
+/// What a payment that is final now does to the refunds that waited for it: an approved one gives them its id to name, any
+/// other end cancels them, as nothing of them was ever sent. Gives back those that changed.
+pub(crate) fn follow(tx: &Connection, payment: &Operation, now: Timestamp) -> rusqlite::Result<Vec<Operation>> {
+    if payment.kind != Kind::Payment || !payment.state.is_final() {
+        return Ok(Vec::new());
+    }
+    let waiting: Vec<Operation> = refunds_waiting(tx, &payment.key)?;
+    waiting
+        .into_iter()
+        .map(|refund| {
+            match payment.state {
+                State::Approved => make_ready(tx, &refund, payment, now)?,
+                ended => cancel_with_payment(tx, &refund, ended, now)?,
+            }
+            by_key(tx, &refund.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+        })
+        .collect()
+}
+
+fn refunds_waiting(tx: &Connection, payment: &Key) -> rusqlite::Result<Vec<Operation>> {
+    let mut waiting = refunds_of(tx, payment)?;
+    waiting.retain(|refund| refund.state == State::Saved);
+    Ok(waiting)
+}
+
+fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Timestamp) -> rusqlite::Result<()> {
+    let amount = refund.money.and_then(|money| Amount::new(money.amount).ok());
+    // The file holds no refund without an amount, and an approved payment was only stored with the bank's id of it.
+    let (Some(amount), Some(payment_id)) = (amount, payment.bank_reference()) else {
+        return Err(rusqlite::Error::InvalidQuery);
+    };
+    let body = RefundRequest { payment_id: payment_id.to_owned(), amount }.encode();
+    tx.prepare_cached(
+        "UPDATE operations SET body = ?2, due_at = ?3, updated_at = ?3 WHERE key = ?1 AND state = 'saved' AND body IS NULL",
+    )?
+    .execute(params![refund.key.as_bytes(), body, ms(now)])?;
+    let detail = "its payment is approved";
+    attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })
+}
+
+fn cancel_with_payment(tx: &Connection, refund: &Operation, ended: State, now: Timestamp) -> rusqlite::Result<()> {
+    let reason = format!("payment-{ended}");
+    tx.prepare_cached(
+        "UPDATE operations SET state = 'cancelled', reason = ?2, due_at = NULL, not_before = NULL, settled_at = ?3, updated_at = ?3 \
+         WHERE key = ?1 AND state = 'saved' AND body IS NULL",
+    )?
+    .execute(params![refund.key.as_bytes(), reason, ms(now)])?;
+    attempts::append(tx, &Entry { detail: &reason, ..Entry::new(&refund.key, refund.attempts, now, "cancelled") })
+}
