@@ -25,6 +25,8 @@ pub struct Charge {
     /// What the bank is given as the reference; by default `TILL/NUMBER` of the sale. No part of the intent: where it comes
     /// again, the reference that the bank was given stays.
     pub reference: Option<String>,
+    /// The goods are handed over before the bank is asked, at the shop's risk.
+    pub accepted_offline: bool,
 }
 
 /// Saves the charge: sale, line, tender, operation and audit entry in one commit, or nothing.
@@ -55,5 +57,6 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
         Some(reference) => reference.clone(),
         None => pay::reference(&settings, &sale)?,
     };
-    pay::begin_card(tx, signature, &sale, charge.intent_id, charge.amount, charge.card.clone(), reference)
+    let (card, accepted_at) = (charge.card.clone(), charge.accepted_offline.then_some(signature.at));
+    pay::begin_card(tx, signature, &sale, charge.intent_id, charge.amount, card, reference, accepted_at)
 }

@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use till::{Charge, OperationQuery, State, Till, TillError};
+use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
@@ -92,6 +92,16 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             let charge = charge(pay)?;
             runtime.block_on(save(&open(&data_dir)?, charge, times))
         }
+        Command::Refund(refund) => {
+            let intent_id = refund.intent.as_deref().map_or_else(Uuid::now_v7, intent_id);
+            let refund = Refund { intent_id, payment: refund.key, amount: refund.amount };
+            let till = open(&data_dir)?;
+            print_one(&runtime.block_on(till.refund(refund))?)
+        }
+        Command::Cancel { key } => {
+            let till = open(&data_dir)?;
+            print_one(&runtime.block_on(till.cancel(key))?)
+        }
         Command::Sync(sync) => {
             let bank = sync::bank(cli.bank_url, cli.bank_token)?;
             runtime.block_on(sync::sync(open(&data_dir)?, bank, &sync))
@@ -140,7 +150,16 @@ fn charge(pay: args::Pay) -> Result<Charge, Failure> {
         currency: pay.currency,
         card: CardToken::new(pay.card).map_err(|error| Failure::Usage(format!("--card: {error}")))?,
         reference: pay.reference,
+        accepted_offline: pay.offline,
     })
+}
+
+/// Prints what was saved. That it could not be printed is no refusal: it is saved.
+fn print_one(operation: &Operation) -> Result<ExitCode, Failure> {
+    if let Err(error) = Out::new().line(&document(operation).to_string()) {
+        complain(format_args!("saved, but it could not be printed ({error}); `kassa-till operations` shows it"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The intent of a name: a UUID stands for itself, any other name for a UUID made out of it, always the same.

@@ -42,6 +42,23 @@ pub enum TillError {
         /// What is still due.
         due: i64,
     },
+    /// More than what is left of the payment, refunds that are under way counted. Both figures in minor units of its currency.
+    #[error("{amount} is more than the {left} that is left of the payment")]
+    OverRefund {
+        /// What was asked for.
+        amount: i64,
+        /// What is left.
+        left: i64,
+    },
+    /// The payment did not move money, and won't: there is nothing to give back.
+    #[error("{0}")]
+    NotRefundable(String),
+    /// The operation has its end, which is another than the one that was wished.
+    #[error("{0}")]
+    AlreadyFinal(String),
+    /// The goods were handed over before the bank answered.
+    #[error("{0}")]
+    AcceptedOffline(String),
     /// The tender or intent already belongs to another request.
     #[error("{0}")]
     IntentReused(String),
@@ -72,6 +89,10 @@ impl TillError {
             Self::InvalidQuantity(_) => "invalid-quantity",
             Self::InvalidAmount(_) => "invalid-amount",
             Self::OverDue { .. } => "over-due",
+            Self::OverRefund { .. } => "over-refund",
+            Self::NotRefundable(_) => "not-refundable",
+            Self::AlreadyFinal(_) => "already-final",
+            Self::AcceptedOffline(_) => "accepted-offline",
             Self::IntentReused(_) => "intent-reused",
             Self::InvalidSetting(_) => "invalid-setting",
             Self::NotFound(_) => "not-found",

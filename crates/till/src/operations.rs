@@ -1,8 +1,8 @@
 //! Operations and the queue as they are shown: the outbox's rows, with the sale they belong to.
 
-use crate::{TenderState, TillError, sales, tenders};
+use crate::{TenderState, TillError, refunds, sales, tenders};
 use jiff::Timestamp;
-use outbox::{Attempt, Filter, State};
+use outbox::{Attempt, BankIdentity, Filter, State};
 use protocol::{Currency, Key, Kind};
 use rusqlite::Connection;
 use serde::Serialize;
@@ -40,6 +40,10 @@ pub struct Operation {
     pub due_at: Option<Timestamp>,
     /// Before when the bank does not want to be asked.
     pub not_before: Option<Timestamp>,
+    /// The goods were handed over before the bank answered.
+    pub accepted_offline: bool,
+    /// Somebody wished it cancelled: from then on only its cancellation is sent.
+    pub cancel_wished: bool,
     /// Why it needs attention, or for whom it waits: a code, or a code, a colon and more.
     pub reason: Option<String>,
     /// Why it is not final yet: a word such as `no-connection`, `in-progress`, `rate-limited`.
@@ -48,7 +52,7 @@ pub struct Operation {
     pub bank_id: Option<Uuid>,
     /// The merchant of its first attempt.
     pub merchant: Option<String>,
-    /// The sale it pays.
+    /// The sale it pays, or gives back for.
     pub sale_id: Uuid,
     /// The number of that sale.
     pub sale_number: Option<i64>,
@@ -68,6 +72,15 @@ pub struct Operation {
     pub last4: Option<String>,
     /// The bank's object, word for word.
     pub result: Option<Value>,
+}
+
+impl Operation {
+    /// Whether it was first sent to another bank than this, or for another merchant, and so waits for that one.
+    #[must_use]
+    pub fn is_for_another_than(&self, bank: &BankIdentity) -> bool {
+        self.bank_id.is_some_and(|bank_id| bank_id != bank.bank_id)
+            || self.merchant.as_ref().is_some_and(|merchant| *merchant != bank.merchant)
+    }
 }
 
 /// Which operations are asked for.
@@ -118,9 +131,9 @@ pub(crate) fn tender_state(state: State) -> TenderState {
     }
 }
 
-/// The operation of a tender.
-pub(crate) fn by_tender(conn: &Connection, tender_id: Uuid) -> Result<Option<Operation>, TillError> {
-    outbox::by_intent(conn, tender_id)?.map(|operation| show(conn, &operation)).transpose()
+/// The operation of a tender or a refund.
+pub(crate) fn by_intent(conn: &Connection, intent_id: Uuid) -> Result<Option<Operation>, TillError> {
+    outbox::by_intent(conn, intent_id)?.map(|operation| show(conn, &operation)).transpose()
 }
 
 /// The operation of a key.
@@ -146,22 +159,33 @@ pub(crate) fn list(conn: &Connection, query: &OperationQuery) -> Result<Operatio
 
 /// Adds to an operation what the till knows of it.
 pub(crate) fn show(conn: &Connection, operation: &outbox::Operation) -> Result<Operation, TillError> {
-    let tender = tenders::by_id(conn, operation.intent_id)?
-        .ok_or_else(|| TillError::Internal(format!("operation {} belongs to no tender", operation.key)))?;
+    let broken = || TillError::Internal(format!("operation {} belongs to no tender", operation.key));
+    let (kind, tender_id) = match operation.kind {
+        outbox::Kind::Payment => (Kind::Payment, operation.intent_id),
+        outbox::Kind::Refund => {
+            (Kind::Refund, refunds::by_id(conn, operation.intent_id)?.ok_or_else(broken)?.tender_id)
+        }
+        // A till sends none.
+        outbox::Kind::Message => return Err(broken()),
+    };
+    let tender = tenders::by_id(conn, tender_id)?.ok_or_else(broken)?;
+    let money = operation.money.ok_or_else(broken)?;
     let sale = sales::by_id(conn, tender.sale_id)?;
     Ok(Operation {
         seq: operation.seq,
         key: operation.key,
         short_code: operation.short_code.to_string(),
-        kind: operation.kind,
+        kind,
         state: operation.state,
-        amount: operation.amount,
-        currency: operation.currency,
+        amount: money.amount,
+        currency: money.currency,
         attempts: operation.attempts,
         created_at: operation.created_at,
         updated_at: operation.updated_at,
         due_at: operation.due_at,
         not_before: operation.not_before,
+        accepted_offline: operation.accepted_offline_at.is_some(),
+        cancel_wished: operation.cancel_wished_at.is_some(),
         reason: operation.reason.clone(),
         last_answer: operation.last_answer.clone(),
         bank_id: operation.bank_id,

@@ -2,9 +2,10 @@
 
 use crate::{
     Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, lines,
-    operations, sale, sales, sales::SaleRow, settings, tenders, tenders::TenderRow,
+    operations, refunds, sale, sales, sales::SaleRow, settings, tenders, tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
+use jiff::Timestamp;
 use outbox::{EnqueueError, Enqueued, NewOperation, Request};
 use protocol::{Amount, CardToken, Key, PaymentRequest};
 use rusqlite::Connection;
@@ -121,10 +122,11 @@ pub(crate) fn card(tx: &Connection, signature: &Signature, payment: &CardPayment
     }
     let sale = under_payment(tx, signature, sale)?;
     let reference = reference(&settings::read(tx)?, &sale)?;
-    begin_card(tx, signature, &sale, payment.tender_id, amount, card, reference)
+    begin_card(tx, signature, &sale, payment.tender_id, amount, card, reference, None)
 }
 
 /// The tender and its operation, on a sale that is frozen.
+#[expect(clippy::too_many_arguments, reason = "each is one part of a payment, and none has a default")]
 pub(crate) fn begin_card(
     tx: &Connection,
     signature: &Signature,
@@ -133,6 +135,7 @@ pub(crate) fn begin_card(
     amount: Amount,
     card: CardToken,
     reference: String,
+    accepted_offline_at: Option<Timestamp>,
 ) -> Result<Operation, TillError> {
     let others = tenders::of_sale(tx, sale.id)?;
     let tender = TenderRow {
@@ -149,7 +152,7 @@ pub(crate) fn begin_card(
         created_at: signature.at,
     };
     tenders::insert(tx, &tender)?;
-    let enqueued = enqueue(tx, signature, sale, &tender, amount, card)?;
+    let enqueued = enqueue(tx, signature, sale, &tender, amount, card, accepted_offline_at)?;
     if enqueued.existed {
         // A tender that is new cannot have an operation: the id was used for something that is no tender of this till.
         return Err(reused());
@@ -158,6 +161,7 @@ pub(crate) fn begin_card(
         "sale": sale.number, "tender": tender.id, "kind": "card", "amount": tender.amount, "currency": sale.currency,
         "total": frozen_total(sale)?, "key": enqueued.operation.key,
         "short_code": enqueued.operation.short_code, "reference": tender.reference, "replaces": tender.replaces,
+        "accepted_offline": accepted_offline_at.is_some(),
     });
     audit::append(tx, signature, "payment-begun", Some(sale.id), &details)?;
     operations::show(tx, &enqueued.operation)
@@ -172,7 +176,7 @@ pub(crate) fn again(
     amount: Amount,
     card: CardToken,
 ) -> Result<Operation, TillError> {
-    let enqueued = enqueue(tx, signature, sale, tender, amount, card)?;
+    let enqueued = enqueue(tx, signature, sale, tender, amount, card, None)?;
     if !enqueued.existed {
         return Err(TillError::Internal("a tender had no operation".to_owned()));
     }
@@ -186,13 +190,14 @@ fn enqueue(
     tender: &TenderRow,
     amount: Amount,
     card: CardToken,
+    accepted_offline_at: Option<Timestamp>,
 ) -> Result<Enqueued, TillError> {
     let request = PaymentRequest {
         amount,
         currency: sale.currency,
         card,
         reference: tender.reference.clone(),
-        accepted_offline_at: None,
+        accepted_offline_at,
     };
     let operation = NewOperation {
         intent_id: tender.id,
@@ -310,6 +315,9 @@ pub(crate) fn complete_if_paid(tx: &Connection, signature: &Signature, sale_id: 
 /// Writes what the bank said of a card into its tender, and completes the sale where that was the last of it. Runs in the
 /// commit that stores the result.
 pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox::Operation) -> Result<(), TillError> {
+    if let Some(refund) = refunds::by_id(tx, operation.intent_id)? {
+        return refunds::settled(tx, signature, &refund, operation);
+    }
     let Some(tender) = tenders::by_id(tx, operation.intent_id)? else {
         tracing::error!(code = %operation.short_code, "an operation belongs to no tender");
         return Ok(());
@@ -335,12 +343,12 @@ pub(crate) fn contradicted(
     operation: &outbox::Operation,
     late: &outbox::LateAnswer,
 ) -> Result<(), TillError> {
-    let tender = tenders::by_id(tx, operation.intent_id)?;
+    let sale_id = operations::show(tx, operation)?.sale_id;
     let details = json!({
-        "tender": operation.intent_id, "key": operation.key, "short_code": operation.short_code,
-        "amount": operation.amount, "currency": operation.currency, "holds": operation.state.as_str(),
+        "intent": operation.intent_id, "key": operation.key, "short_code": operation.short_code,
+        "amount": operation.money.map(|money| money.amount), "currency": operation.money.map(|money| money.currency), "holds": operation.state.as_str(),
         "came": late.state.as_str(),
         "result": late.result.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text))),
     });
-    audit::append(tx, signature, "late-answer", tender.map(|tender| tender.sale_id), &details)
+    audit::append(tx, signature, "late-answer", Some(sale_id), &details)
 }

@@ -7,6 +7,9 @@ use rusqlite::Connection;
 use serde::Serialize;
 use uuid::Uuid;
 
+/// Clocks that are further apart are shown to be, in seconds.
+const CLOCK_GAP_SHOWN_S: i64 = 120;
+
 /// The queue at one moment. It counts what is unsettled, not whether the link is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,6 +26,15 @@ pub struct Summary {
     pub oldest_at: Option<Timestamp>,
     /// Operations a person must look at.
     pub needs_attention: u32,
+    /// Unsettled refunds that wait for a payment which a person must look at.
+    pub blocked: u32,
+    /// Operations cancelled here, of which the bank is still to be told.
+    pub tombstones: u32,
+    /// How far what waited during the last outage is settled; none where nothing of it is left.
+    pub backlog: Option<Backlog>,
+    /// By how many seconds this machine's clock is ahead of the bank's, behind with a minus, where they are over two minutes
+    /// apart.
+    pub clock_gap_s: Option<i64>,
     /// Unsettled operations that belong to another bank or merchant than the one asked now.
     pub other_bank: u32,
     /// Why the whole queue waits, where it does.
@@ -37,6 +49,15 @@ pub struct Summary {
     pub next_attempt_at: Option<Timestamp>,
     /// All of it in one word.
     pub chip: Chip,
+}
+
+/// How far the backlog of an outage is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Backlog {
+    /// Operations of it that are settled, or need attention.
+    pub settled: u32,
+    /// Operations that waited when the outage ended.
+    pub total: u32,
 }
 
 /// An amount of one currency.
@@ -116,6 +137,10 @@ pub(crate) fn show(summary: outbox::Summary) -> Summary {
         amounts: summary.amounts.into_iter().map(|(currency, amount)| AmountOf { currency, amount }).collect(),
         oldest_at: summary.oldest_at,
         needs_attention: summary.needs_attention,
+        blocked: summary.blocked,
+        tombstones: summary.tombstones,
+        backlog: summary.backlog.map(|outbox::Backlog { settled, total }| Backlog { settled, total }),
+        clock_gap_s: summary.clock_gap_s.filter(|gap| gap.abs() > CLOCK_GAP_SHOWN_S),
         other_bank: summary.other_bank,
         paused: summary.paused,
         bank_reachable: summary.bank_reachable,

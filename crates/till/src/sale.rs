@@ -265,7 +265,7 @@ fn show_tender(conn: &Connection, row: &TenderRow) -> Result<Tender, TillError> 
         state: row.state,
         replaces: row.replaces,
         operation: match row.kind {
-            TenderKind::Card => operations::by_tender(conn, row.id)?,
+            TenderKind::Card => operations::by_intent(conn, row.id)?,
             TenderKind::Cash => None,
         },
     })

@@ -10,8 +10,10 @@ pub(crate) fn schema() -> Schema {
     Schema {
         application_id: APPLICATION_ID,
         migrations: vec![
-            Migration { version: 1, name: "outbox", sql: outbox::SCHEMA },
+            Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
             Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
+            Migration { version: 3, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
+            Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
         ],
     }
 }

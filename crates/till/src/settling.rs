@@ -1,8 +1,7 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, changes, operations, pay, queue,
-    till::not_read,
+    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, operations, pay, queue, till::not_read,
 };
 use jiff::Timestamp;
 use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox};
@@ -102,7 +101,7 @@ impl Till {
         let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let queue = &self.inner.queue;
         let events = queue.outbox.subscribe();
-        let place = self.inner.store.read_blocking(changes::last).map_err(not_read)?;
+        let place = self.inner.store.read_blocking(|conn| Ok(outbox::last_change(conn)?)).map_err(not_read)?;
         let settler =
             queue.outbox.start(Arc::new(transport), shutdown).map_err(|error| TillError::InUse(error.to_string()))?;
         queue.is_running.store(true, Ordering::Release);

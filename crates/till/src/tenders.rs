@@ -66,7 +66,7 @@ impl TenderState {
         }
     }
 
-    fn read(word: &str) -> Option<Self> {
+    pub(crate) fn read(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 

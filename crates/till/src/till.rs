@@ -2,9 +2,9 @@
 
 use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
-    OperationQuery, Operations, Receipt, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
-    audit::Signature, cart, catalogue, charge, demo, operations, pay, queue, receipt, sale, schema, settings,
-    settling::Queue,
+    OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
+    audit::Signature, cancelling, cart, catalogue, charge, demo, operations, pay, queue, receipt, refunds, sale,
+    schema, settings, settling::Queue,
 };
 use jiff::Timestamp;
 use protocol::Key;
@@ -358,7 +358,7 @@ impl Till {
     pub async fn pay_card(&self, payment: CardPayment) -> Result<Operation, TillError> {
         let tender_id = payment.tender_id;
         let change = move |tx: &Connection, signature: &Signature| pay::card(tx, signature, &payment);
-        let operation = self.change_or_find(change, move |conn| operations::by_tender(conn, tender_id)).await?;
+        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, tender_id)).await?;
         self.begun(&operation);
         Ok(operation)
     }
@@ -383,9 +383,39 @@ impl Till {
     pub async fn charge(&self, charge: Charge) -> Result<Operation, TillError> {
         let intent_id = charge.intent_id;
         let change = move |tx: &Connection, signature: &Signature| charge::charge(tx, signature, &charge);
-        let operation = self.change_or_find(change, move |conn| operations::by_tender(conn, intent_id)).await?;
+        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, intent_id)).await?;
         self.begun(&operation);
         Ok(operation)
+    }
+
+    /// Gives money of a card payment back, which may still be open: then the refund waits for its end. The same intent again
+    /// gives the same operation back.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`] where the key is no payment's, [`TillError::OverRefund`], [`TillError::NotRefundable`] where the
+    /// payment was declined or cancelled, [`TillError::IntentReused`]; else as [`Till::pay_card`].
+    pub async fn refund(&self, refund: Refund) -> Result<Operation, TillError> {
+        let intent_id = refund.intent_id;
+        let change = move |tx: &Connection, signature: &Signature| refunds::refund(tx, signature, &refund);
+        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, intent_id)).await?;
+        self.begun(&operation);
+        Ok(operation)
+    }
+
+    /// Cancels an operation: at once where it was never sent, else the wish is saved and brought to the bank. Gives the
+    /// operation as it is then. The same again changes nothing.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`], [`TillError::AlreadyFinal`] where it ended otherwise, [`TillError::AcceptedOffline`],
+    /// [`TillError::Storage`] where nothing was saved, [`TillError::Unreadable`] where that can't be told.
+    pub async fn cancel(&self, key: Key) -> Result<Operation, TillError> {
+        let change = move |tx: &Connection, signature: &Signature| cancelling::cancel(tx, signature, key);
+        // A wish whose commit is uncertain is wished again: it changes nothing where it is there.
+        let done = self.change_or_find(change, move |_| Ok(None)).await?;
+        for operation in std::iter::once(&done.operation).chain(&done.refunds) {
+            self.begun(operation);
+        }
+        Ok(done.operation)
     }
 
     /// Wakes the queue and tells the listeners, after an operation was saved.

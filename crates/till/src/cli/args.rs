@@ -44,6 +44,19 @@ pub(crate) enum Command {
     ///
     /// Prints each operation as a JSON line once it is safe on disk.
     Pay(Pay),
+    /// Save a refund of a card payment, which may still be open. Nothing is sent: that is what `sync` does
+    ///
+    /// Prints the operation as a JSON line once it is safe on disk. It waits until its payment is approved; where that ends
+    /// otherwise, the refund is cancelled.
+    Refund(Refund),
+    /// Cancel an operation: one that was never sent at once; of any other the wish is saved, and `sync` brings it to the bank
+    ///
+    /// Prints the operation as a JSON line. Exit code 1 where it has ended otherwise, or its goods were handed over before
+    /// the bank answered.
+    Cancel {
+        /// The key of the operation
+        key: Key,
+    },
     /// Settle what is open with the bank: sends, asks again and waits, until every payment has its final result
     ///
     /// Prints a JSON line for each change. Exit codes: 0 all final, 3 not in time, 4 all final but some that need
@@ -82,11 +95,26 @@ pub(crate) struct Pay {
     /// Your name for the payment at the bank [default: the till's name and the sale's number]
     #[arg(long, value_name = "R", value_parser = reference)]
     pub(crate) reference: Option<String>,
+    /// The goods are handed over before the bank is asked, at the shop's risk
+    #[arg(long)]
+    pub(crate) offline: bool,
     /// How many payments to save, each a sale and an operation of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) times: u32,
     /// Names what is meant, in up to 64 characters: the same name again gives the same operation back, whatever became of it
     #[arg(long, value_name = "ID", value_parser = intent, conflicts_with = "times")]
+    pub(crate) intent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Refund {
+    /// The key of the payment
+    pub(crate) key: Key,
+    /// How much to give back, in minor units of the payment's currency
+    #[arg(long, value_name = "N", value_parser = amount)]
+    pub(crate) amount: Amount,
+    /// Names what is meant, in up to 64 characters: the same name again gives the same operation back, whatever became of it
+    #[arg(long, value_name = "ID", value_parser = intent)]
     pub(crate) intent: Option<String>,
 }
 

@@ -103,8 +103,7 @@ pub(crate) fn document(operation: &Operation) -> Value {
         "amount": operation.amount,
         "currency": operation.currency,
         "attempts": operation.attempts,
-        // Goods are handed over before the bank's answer only by a till that can take offline; this one can't yet.
-        "accepted_offline": false,
+        "accepted_offline": operation.accepted_offline,
         "created_at": operation.created_at,
         "due_at": operation.due_at,
         "reason": operation.reason.as_ref().or(operation.last_answer.as_ref()),

@@ -65,7 +65,8 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
                 break;
             }
             _ = look.tick(), if args.until_settled => {
-                if is_settled(&till.summary().await?) && attention.was_looked_up(&till).await? {
+                let summary = till.summary().await?;
+                if is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(&till).await? {
                     break;
                 }
             }
@@ -77,7 +78,7 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     settling.stopped().await?;
     let printed = tokio::time::timeout(READER_WAIT, told.print_all()).await;
     let summary = till.summary().await?;
-    if let Some(reason) = not_settled(&summary) {
+    for reason in not_settled(&summary).into_iter().chain(clock_gap(&summary)) {
         complain(reason);
     }
     match printed {
@@ -106,8 +107,16 @@ fn not_settled(summary: &Summary) -> Option<String> {
     Some(format!("{count} {noun} not settled: {why}; nothing is lost, and the next `sync` goes on"))
 }
 
+/// Whether nothing is left that could end by itself: a refund that waits for a payment which needs a person can't.
 fn is_settled(summary: &Summary) -> bool {
-    summary.unsettled == 0
+    summary.unsettled == summary.blocked
+}
+
+/// What a clock that is wrong would make of every time that is shown.
+fn clock_gap(summary: &Summary) -> Option<String> {
+    let gap_s = summary.clock_gap_s?;
+    let (apart_min, where_) = (gap_s.abs() / 60, if gap_s > 0 { "ahead of" } else { "behind" });
+    Some(format!("this machine's clock is {apart_min} min {where_} the bank's: one of them is wrong"))
 }
 
 fn code(summary: &Summary) -> ExitCode {
@@ -179,7 +188,7 @@ impl Attention {
         let bank = till.bank_asked().await?;
         while let Some((&key, &before)) = self.to_look_up.iter().next() {
             let operation = till.operation(key).await?;
-            let is_elsewhere = bank.as_ref().is_some_and(|bank| bank.is_foreign_to(&operation));
+            let is_elsewhere = bank.as_ref().is_some_and(|bank| operation.is_for_another_than(bank));
             let is_open = operation.state == State::NeedsAttention && !is_elsewhere;
             if is_open && last_answer(till, key).await? <= before {
                 return Ok(false);

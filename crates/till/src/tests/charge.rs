@@ -12,6 +12,7 @@ fn charge() -> Checked<Charge> {
         currency: Currency::EUR,
         card: CardToken::new("tok_visa")?,
         reference: None,
+        accepted_offline: false,
     })
 }
 

@@ -1,0 +1,43 @@
+//! Cancelling an operation: at once where it was never sent, else as a wish that is brought to the bank.
+
+use crate::{Operation, TillError, audit, audit::Signature, operations, pay};
+use outbox::{CancelAs, CancelError, Cancelled};
+use protocol::Key;
+use rusqlite::Connection;
+use serde_json::json;
+
+/// What a wish to cancel did.
+pub(crate) struct Done {
+    pub(crate) operation: Operation,
+    /// What waited for it and was cancelled with it.
+    pub(crate) refunds: Vec<Operation>,
+}
+
+/// Saves the wish, or the end where it was never sent, with what it means for the sale.
+pub(crate) fn cancel(tx: &Connection, signature: &Signature, key: Key) -> Result<Done, TillError> {
+    let cancelled = outbox::cancel(tx, &key, CancelAs::Wish, signature.at).map_err(|error| match error {
+        CancelError::Unknown => TillError::NotFound("operation"),
+        CancelError::Final(operation) => {
+            TillError::AlreadyFinal(format!("it can't be cancelled: it is {} already", operation.state))
+        }
+        CancelError::AcceptedOffline(_) => TillError::AcceptedOffline(
+            "it can't be cancelled: its goods were handed over before the bank answered; a manager writes it off"
+                .to_owned(),
+        ),
+        CancelError::Sqlite(error) => error.into(),
+    })?;
+    let Cancelled { operation, refunds, changed } = cancelled;
+    let shown = |operation: &outbox::Operation| operations::show(tx, operation);
+    if changed {
+        let sale_id = shown(&operation)?.sale_id;
+        let details = json!({
+            "key": operation.key, "short_code": operation.short_code, "kind": operation.kind, "state": operation.state,
+        });
+        audit::append(tx, signature, "cancel-wished", Some(sale_id), &details)?;
+        for operation in std::iter::once(&operation).chain(&refunds) {
+            pay::settled(tx, signature, operation)?;
+        }
+    }
+    let refunds = refunds.iter().map(shown).collect::<Result<_, _>>()?;
+    Ok(Done { operation: shown(&operation)?, refunds })
+}
