@@ -26,7 +26,7 @@ pub enum ExportError {
 struct Exported<'a> {
     #[serde(flatten)]
     operation: &'a Operation,
-    attempts: &'a [Attempt],
+    attempts_log: &'a [Attempt],
 }
 
 /// Writes every operation with its log, oldest first, as a line of JSON each, and gives their number. It holds no card token and
@@ -43,7 +43,7 @@ pub fn export(conn: &Connection, out: &mut dyn Write) -> Result<u64, ExportError
         after_seq = Some(last.seq);
         for operation in &page {
             let attempts = attempts(conn, &operation.key)?;
-            let line = Exported { operation, attempts: &attempts };
+            let line = Exported { operation, attempts_log: &attempts };
             serde_json::to_writer(&mut *out, &line).map_err(io::Error::from)?;
             out.write_all(b"\n")?;
             written += 1;

@@ -48,6 +48,10 @@ pub(crate) struct Seen {
 struct State {
     seen: Vec<Seen>,
     script: VecDeque<Do>,
+    /// What to do with the next cancellations.
+    cancellations: VecDeque<Do>,
+    /// What its clock says, by a date as HTTP writes it; nothing where there is none.
+    date: Option<String>,
     always: Option<Do>,
     policy: Option<Do>,
     secret: String,
@@ -111,6 +115,17 @@ impl Bank {
         lock(&self.state).script.extend(script);
     }
 
+    /// What to do with the next cancellations, in turn; the rest is handled.
+    pub(crate) fn next_cancellations(&self, script: impl IntoIterator<Item = Do>) {
+        lock(&self.state).cancellations.extend(script);
+    }
+
+    /// What its clock says in every answer.
+    pub(crate) fn says_date(&self, at: jiff::Timestamp) {
+        let date = at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        lock(&self.state).date = Some(date);
+    }
+
     /// What to do with every payment that has no other instruction.
     pub(crate) fn always(&self, what: Option<Do>) {
         lock(&self.state).always = what;
@@ -158,6 +173,36 @@ impl Bank {
     }
 }
 
+/// What stands in place of a result under a key that never charges.
+const CANCELLED: &str = "cancelled";
+
+/// An operation as a look and a cancellation are answered.
+fn operation(key: &str, result: &Value) -> Value {
+    let times = json!({"created_at": "2026-11-29T10:00:00Z", "completed_at": "2026-11-29T10:00:01Z"});
+    let mut operation = if *result == CANCELLED {
+        json!({"key": key, "state": CANCELLED, "kind": null, "result": null})
+    } else {
+        let kind = if result["payment_id"].is_string() { "refund" } else { "payment" };
+        json!({"key": key, "state": result["status"], "kind": kind, "result": result})
+    };
+    for (name, time) in times.as_object().into_iter().flatten() {
+        operation[name] = time.clone();
+    }
+    operation
+}
+
+/// The result that the bank stores for a refund.
+fn refund<'a>(key: &str, body: &[u8], mut payments: impl Iterator<Item = &'a Value>) -> Result<Value> {
+    let request: Value = serde_json::from_slice(body)?;
+    let key: Key = key.parse()?;
+    let payment = payments.find(|result| result["id"] == request["payment_id"]).context("a refund of no payment")?;
+    Ok(json!({
+        "id": format!("re_{}", key.short_code()), "status": "approved", "amount": request["amount"],
+        "currency": payment["currency"], "payment_id": request["payment_id"], "operation": key,
+        "short_code": key.short_code(), "created_at": "2026-11-29T10:00:00Z",
+    }))
+}
+
 /// The result that the bank stores for that request.
 pub(crate) fn result(key: &str, body: &[u8]) -> Result<Value> {
     let request: Value = serde_json::from_slice(body)?;
@@ -183,6 +228,8 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> Result<()> {
             state.policy.clone()
         } else if seen.method == "POST" {
             state.script.pop_front().or_else(|| state.always.clone())
+        } else if seen.method == "PUT" {
+            state.cancellations.pop_front()
         } else {
             None
         }
@@ -196,6 +243,11 @@ async fn serve(mut stream: TcpStream, state: &Mutex<State>) -> Result<()> {
         Do::Problem(kind, retry_after) => problem(&seen, *kind, *retry_after)?,
         Do::Html(status) => http(*status, "text/html", &[], b"<html>welcome</html>"),
         Do::Redirect => http(307, "text/html", &[("Location", "/v1/payments/elsewhere".to_owned())], b""),
+    };
+    let date = lock(state).date.clone();
+    let answer = match date {
+        Some(date) => String::from_utf8(answer)?.replacen("\r\n", &format!("\r\nDate: {date}\r\n"), 1).into_bytes(),
+        None => answer,
     };
     match what {
         Do::DropAfter => {}
@@ -250,12 +302,16 @@ async fn handle(seen: &Seen, state: &Mutex<State>) -> Result<Vec<u8>> {
         return Ok(http(200, "application/json", &[], serde_json::to_string(&policy)?.as_bytes()));
     }
     if let Some(key) = seen.path.strip_prefix("/v1/operations/") {
-        let Some(result) = lock(state).results.get(key).cloned() else {
-            return problem(seen, ProblemType::OperationUnknown, None);
+        return match key.strip_suffix("/cancellation") {
+            Some(key) => {
+                let result = lock(state).results.entry(key.to_owned()).or_insert_with(|| json!(CANCELLED)).clone();
+                Ok(http(200, "application/json", &[], operation(key, &result).to_string().as_bytes()))
+            }
+            None => match lock(state).results.get(key) {
+                Some(result) => Ok(http(200, "application/json", &[], operation(key, result).to_string().as_bytes())),
+                None => problem(seen, ProblemType::OperationUnknown, None),
+            },
         };
-        let operation = json!({"key": key, "state": result["status"], "kind": "payment", "result": result,
-            "created_at": "2026-11-29T10:00:00Z", "completed_at": "2026-11-29T10:00:01Z"});
-        return Ok(http(200, "application/json", &[], operation.to_string().as_bytes()));
     }
     let key = seen.key.clone().context("a payment without a key")?;
     {
@@ -268,7 +324,13 @@ async fn handle(seen: &Seen, state: &Mutex<State>) -> Result<Vec<u8>> {
     let mut state = lock(state);
     state.running -= 1;
     let result = match state.results.get(&key) {
+        Some(result) if *result == CANCELLED => return problem(seen, ProblemType::OperationCancelled, None),
         Some(result) => result.clone(),
+        None if seen.path == protocol::REFUNDS_PATH => {
+            let result = refund(&key, &seen.body, state.results.values())?;
+            state.results.insert(key.clone(), result.clone());
+            result
+        }
         None => {
             let result = result(&key, &seen.body)?;
             state.charges += u32::from(result["status"] == "approved");

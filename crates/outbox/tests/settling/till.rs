@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use outbox::{
-    Attempt, Backoff, Ended, HttpTransport, NewOperation, Operation, Outbox, Request, Secret, Settings, State, Summary,
+    Attempt, Backoff, CancelAs, Ended, HttpTransport, NewOperation, Operation, Outbox, Request, Secret, Settings, State, Summary,
 };
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use store::{Migration, Priority, Schema, Store};
@@ -130,6 +130,30 @@ impl Till {
         let saved = self.store.write(Priority::Click, move |tx| outbox::enqueue(tx, &new, key, now)).await?;
         self.outbox.wake();
         Ok(saved.operation)
+    }
+
+    /// Gives back of a payment, in its lane.
+    pub(crate) async fn refund(&self, payment: &Operation, amount: i64) -> Result<Operation> {
+        let new = NewOperation {
+            intent_id: Uuid::new_v4(),
+            replaces: None,
+            lane: payment.lane.clone(),
+            request: Request::Refund { payment: payment.key, amount: Amount::new(amount)? },
+        };
+        let now = Timestamp::now();
+        let key = Key::v7(now, rand::random());
+        let saved = self.store.write(Priority::Click, move |tx| outbox::enqueue(tx, &new, key, now)).await?;
+        self.outbox.wake();
+        Ok(saved.operation)
+    }
+
+    /// Wishes it cancelled.
+    pub(crate) async fn cancel(&self, key: Key) -> Result<Operation> {
+        let now = Timestamp::now();
+        let cancelled =
+            self.store.write(Priority::Click, move |tx| outbox::cancel(tx, &key, CancelAs::Wish, now)).await?;
+        self.outbox.wake();
+        Ok(cancelled.operation)
     }
 
     pub(crate) async fn operation(&self, key: Key) -> Result<Operation> {
