@@ -288,3 +288,66 @@ fn a_reader_that_goes_away_is_no_fault() -> Checked {
     assert_eq!((ended.status.code(), String::from_utf8(ended.stderr)?.as_str()), (Some(0), ""));
     Ok(())
 }
+
+fn text<'a>(document: &'a Value, member: &str) -> &'a str {
+    document[member].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_refund_is_saved_and_never_over_what_is_left() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    let key = text(&paid[0], "key");
+    let refund = |args: &[&str]| run(&data, &[&["refund", key, "--amount"], args].concat());
+    let saved = lines(&refund(&["2000", "--intent", "returned bottles"])?)?;
+    assert_eq!(saved.len(), 1);
+    assert_eq!((text(&saved[0], "kind"), text(&saved[0], "state")), ("refund", "saved"));
+    assert_eq!((&saved[0]["amount"], text(&saved[0], "currency")), (&Value::from(2000), "EUR"));
+    let again = lines(&refund(&["2000", "--intent", "returned bottles"])?)?;
+    assert_eq!(again, saved);
+    assert_refused(&refund(&["1999", "--intent", "returned bottles"])?, 1, "another amount or payment");
+    assert_refused(&refund(&["491"])?, 1, "491 is more than the 490 that is left of the payment");
+    assert_refused(&run(&data, &["refund", text(&saved[0], "key"), "--amount", "1"])?, 1, "no such payment");
+    let unknown = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+    assert_refused(&run(&data, &["refund", unknown, "--amount", "1"])?, 1, "no such payment");
+    assert_eq!(refund(&["0"])?.status.code(), Some(2));
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn what_was_never_sent_is_cancelled_at_once_with_its_refunds() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    let key = text(&paid[0], "key");
+    lines(&run(&data, &["refund", key, "--amount", "490"])?)?;
+    for _ in 0..2 {
+        let cancelled = lines(&run(&data, &["cancel", key])?)?;
+        assert_eq!((cancelled.len(), text(&cancelled[0], "state")), (1, "cancelled"));
+    }
+    let states: Vec<_> =
+        lines(&run(&data, &["operations", "--json"])?)?.iter().map(|line| text(line, "state").to_owned()).collect();
+    assert_eq!(states, ["cancelled", "cancelled"]);
+    assert_refused(&run(&data, &["refund", key, "--amount", "1"])?, 1, "nothing to give back");
+    let unknown = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+    assert_refused(&run(&data, &["cancel", unknown])?, 1, "no such operation");
+    // The tender went along, once, and stands in the audit.
+    let file = rusqlite::Connection::open(data.join("till.db"))?;
+    let state: String = file.query_row("SELECT state FROM tenders", [], |row| row.get(0))?;
+    let wishes: i64 = file.query_row("SELECT count(*) FROM audit WHERE what = 'cancel-wished'", [], |row| row.get(0))?;
+    assert_eq!((state.as_str(), wishes), ("cancelled", 1));
+    Ok(())
+}
+
+#[test]
+fn what_is_taken_offline_from_the_outset_says_so_and_is_not_cancelled() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &["--offline"])?)?;
+    assert_eq!(paid[0]["accepted_offline"], true);
+    assert_refused(&run(&data, &["cancel", text(&paid[0], "key")])?, 1, "a manager writes it off");
+    let file = rusqlite::Connection::open(data.join("till.db"))?;
+    let body: Vec<u8> = file.query_row("SELECT body FROM operations", [], |row| row.get(0))?;
+    let body: Value = serde_json::from_slice(&body)?;
+    assert!(body["accepted_offline_at"].is_string(), "{body}");
+    Ok(())
+}

@@ -230,7 +230,8 @@ impl Bank {
             }
         });
         let metrics = inner.metrics.clone();
-        let serving = Serving { door: self.door, gate: self.gate, router: router(inner), metrics };
+        let clock = inner.clock.clone();
+        let serving = Serving { door: self.door, gate: self.gate, router: router(inner), metrics, clock };
         let result = connections::serve(listener, serving, shutdown, async {
             engine.stop();
             engine.idle().await;

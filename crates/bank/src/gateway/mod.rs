@@ -107,7 +107,9 @@ impl Gateway {
         let killed_at_last = KilledAtLast { engine: engine.clone(), lab: self.inner.lab.clone() };
         engine.start();
         let metrics = self.inner.metrics.clone();
-        let serving = Serving { door: self.door, gate: self.gate, router: routes::router(self.inner), metrics };
+        let clock = self.inner.clock.clone();
+        let router = routes::router(self.inner);
+        let serving = Serving { door: self.door, gate: self.gate, router, metrics, clock };
         let result = connections::serve(listener, serving, shutdown, engine.idle()).await;
         drop(killed_at_last);
         // So that the next start finds the store free.

@@ -346,3 +346,21 @@ async fn half_an_answer_is_half_an_answer_and_not_none() -> Result {
     assert_eq!((bank.pay(KEY, &coffee()).await?.status().as_u16(), bank.charges().await?), (201, json!(1)));
     bank.end().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_date_of_an_answer_is_what_the_moved_clock_says() -> Result {
+    let dir = tempfile::tempdir()?;
+    let bank = start(config(dir.path())).await?;
+    let ahead_s = async || -> Result<i64> {
+        let response = bank.get("/v1/policy", "sk_shop").await?;
+        let mut dates = response.headers().get_all("date").iter();
+        let date = dates.next().ok_or("no date")?.to_str()?;
+        assert!(dates.next().is_none(), "one date");
+        let at = jiff::fmt::rfc2822::parse(date)?.timestamp();
+        Ok(at.duration_since(jiff::Timestamp::now()).as_secs())
+    };
+    assert!(ahead_s().await?.abs() < 60);
+    assert_eq!(bank.move_clock(25 * 60 * 60).await?, 200);
+    assert!((89_940..90_060).contains(&ahead_s().await?));
+    bank.end().await
+}

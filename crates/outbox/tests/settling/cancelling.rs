@@ -151,10 +151,11 @@ async fn cancelling_and_accepting_offline_exclude_each_other() -> Result<()> {
     assert!(write(&till, wish(gone, CancelAs::WriteOff)).await.is_none());
     assert_eq!(till.operation(gone).await?.state, State::Cancelled);
 
-    till.store.write(Priority::Click, move |tx| {
-        tx.execute("UPDATE operations SET state = 'unknown' WHERE key = ?1", [kept.as_bytes()])
-    })
-    .await?;
+    till.store
+        .write(Priority::Click, move |tx| {
+            tx.execute("UPDATE operations SET state = 'unknown' WHERE key = ?1", [kept.as_bytes()])
+        })
+        .await?;
     assert!(write(&till, wish(kept, CancelAs::Wish)).await.is_none());
     assert!(matches!(write(&till, accept(kept)).await, Some(AcceptError::CancelWished(_))));
     assert!(matches!(write(&till, accept(gone)).await, None), "accepted before it ended");

@@ -41,7 +41,10 @@ async fn a_refund_waits_for_its_payment_and_names_it() -> Result<()> {
     let third = till.refund(&payment, 1000).await?;
     till.until_state(third.key, State::Approved).await?;
     let over = till.refund(&payment, 1).await.err();
-    assert!(matches!(over.as_ref().and_then(refused), Some(EnqueueError::OverRefund { asked: 1, left: 0 })), "{over:?}");
+    assert!(
+        matches!(over.as_ref().and_then(refused), Some(EnqueueError::OverRefund { asked: 1, left: 0 })),
+        "{over:?}"
+    );
     Ok(())
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use outbox::{
-    Attempt, Backoff, CancelAs, Ended, HttpTransport, NewOperation, Operation, Outbox, Request, Secret, Settings, State, Summary,
+    Attempt, Backoff, CancelAs, Ended, HttpTransport, NewOperation, Operation, Outbox, Request, Secret, Settings,
+    State, Summary,
 };
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use store::{Migration, Priority, Schema, Store};
