@@ -334,7 +334,8 @@ fn what_was_never_sent_is_cancelled_at_once_with_its_refunds() -> Checked {
     // The tender went along, once, and stands in the audit.
     let file = rusqlite::Connection::open(data.join("till.db"))?;
     let state: String = file.query_row("SELECT state FROM tenders", [], |row| row.get(0))?;
-    let wishes: i64 = file.query_row("SELECT count(*) FROM audit WHERE what = 'cancel-wished'", [], |row| row.get(0))?;
+    let wishes: i64 =
+        file.query_row("SELECT count(*) FROM audit WHERE what = 'cancel-wished'", [], |row| row.get(0))?;
     assert_eq!((state.as_str(), wishes), ("cancelled", 1));
     Ok(())
 }

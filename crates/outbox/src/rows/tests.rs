@@ -72,6 +72,22 @@ fn a_look_permits_one_sending_and_none_after_a_death() {
 }
 
 #[test]
+fn a_request_is_not_begun_once_it_is_wished_cancelled() {
+    let conn = file("UPDATE operations SET state = 'unknown', attempts = 1").unwrap();
+    let row = found(&conn).unwrap();
+    crate::cancel(&conn, &key().unwrap(), crate::CancelAs::Wish, NOW).unwrap();
+    let beginning =
+        Beginning { row: &row, ask: Ask::Send, bank: &bank(), contract: &BankContract, epoch: 0, now: NOW, far: NOW };
+    assert!(begin(&conn, &beginning, &nothing).unwrap().is_none());
+    // What is found now asks for the cancellation, and for nothing else.
+    let row = found(&conn).unwrap();
+    assert_eq!(row.ask, Ask::Cancel);
+    let prepared = begin(&conn, &Beginning { row: &row, ask: Ask::Cancel, ..beginning }, &nothing).unwrap().unwrap();
+    assert_eq!(prepared.call.unwrap().method, "PUT");
+    assert_eq!(prepared.operation.attempts, 1, "only requests are counted");
+}
+
+#[test]
 fn a_clock_set_back_takes_the_time_of_the_first_sending_along_and_one_set_forward_does_not() {
     for (by_s, sent_ms) in [(-3_600, "-3599999"), (3_600, "1")] {
         let conn = file("UPDATE operations SET state = 'unknown', first_sent_at = 1").unwrap();

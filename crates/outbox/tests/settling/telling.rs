@@ -51,10 +51,14 @@ async fn the_way_back_after_an_outage_has_a_figure() -> Result<()> {
     let seen = till.until_summary("half way", half_way).await?;
     assert!(matches!(seen.backlog, Some(Backlog { settled: 4..12, total: 12 })), "{seen:?}");
     // What is new does not count.
-    till.pay(990).await?;
+    for _ in 0..5 {
+        till.pay(990).await?;
+    }
+    let still = till.summary().await?.backlog;
+    assert!(still.is_none_or(|backlog| backlog.total == 12 && backlog.settled >= 4), "{still:?}");
     let done = till.until_summary("through", |summary| summary.unsettled == 0).await?;
     assert_eq!(done.backlog, None);
-    assert_eq!(bank.charges(), 13);
+    assert_eq!(bank.charges(), 17);
     Ok(())
 }
 
