@@ -33,6 +33,7 @@ mod columns;
 mod demo;
 mod error;
 mod lines;
+mod network;
 mod operations;
 mod pay;
 mod queue;

@@ -1,7 +1,8 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, operations, pay, queue, till::not_read,
+    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, network, operations, pay, queue,
+    till::not_read,
 };
 use jiff::Timestamp;
 use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox};
@@ -102,9 +103,12 @@ impl Till {
         let queue = &self.inner.queue;
         let events = queue.outbox.subscribe();
         let place = self.inner.store.read_blocking(|conn| Ok(outbox::last_change(conn)?)).map_err(not_read)?;
-        let settler =
-            queue.outbox.start(Arc::new(transport), shutdown).map_err(|error| TillError::InUse(error.to_string()))?;
+        let settler = queue
+            .outbox
+            .start(Arc::new(transport), shutdown.clone())
+            .map_err(|error| TillError::InUse(error.to_string()))?;
         queue.is_running.store(true, Ordering::Release);
+        tokio::spawn(network::watch(queue.outbox.clone(), shutdown));
         Ok(Settling { task: Some(tokio::spawn(tell_on(self.clone(), place, events, settler))) })
     }
 
