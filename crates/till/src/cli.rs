@@ -5,7 +5,7 @@ mod output;
 mod sync;
 
 use anyhow::Context as _;
-use args::{Cli, Command};
+use args::{Cli, Command, Exported, Format};
 use clap::Parser as _;
 use output::{Out, document};
 use protocol::{CardToken, Key};
@@ -109,6 +109,15 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Operations(list) => {
             let till = Till::open_read_only(&data_dir)?;
             runtime.block_on(operations(&till, list.state, list.json))
+        }
+        Command::Export { what: Exported::Payments, format: Format::Json } => {
+            let till = Till::open_read_only(&data_dir)?;
+            match runtime.block_on(till.export_payments(Box::new(io::stdout()))) {
+                // Whoever reads `| head` has what was wanted.
+                Err(TillError::Export(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                ended => drop(ended?),
+            }
+            Ok(ExitCode::SUCCESS)
         }
         Command::Log { key } => runtime.block_on(log(&Till::open_read_only(&data_dir)?, key)),
     }

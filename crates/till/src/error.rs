@@ -1,6 +1,7 @@
 //! What can go wrong at the till, by the code under which somebody acts on it.
 
 use rusqlite::ErrorCode;
+use std::io;
 use thiserror::Error;
 
 /// Why the till did not do what it was asked. The text is for people; it never holds a card token or a secret.
@@ -68,6 +69,9 @@ pub enum TillError {
     /// There is no such sale, line or operation.
     #[error("there is no such {0}")]
     NotFound(&'static str),
+    /// What was to be written out could not be written where it was to go.
+    #[error("the export could not be written: {0}")]
+    Export(io::Error),
     /// No bank is named, or its address or secret can't be used.
     #[error("{0}")]
     NoBank(String),
@@ -96,6 +100,7 @@ impl TillError {
             Self::IntentReused(_) => "intent-reused",
             Self::InvalidSetting(_) => "invalid-setting",
             Self::NotFound(_) => "not-found",
+            Self::Export(_) => "export",
             Self::NoBank(_) => "no-bank",
             Self::Internal(_) => "internal",
         }

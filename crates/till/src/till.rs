@@ -7,9 +7,11 @@ use crate::{
     schema, settings, settling::Queue,
 };
 use jiff::Timestamp;
+use outbox::ExportError;
 use protocol::Key;
 use rusqlite::Connection;
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -466,6 +468,20 @@ impl Till {
     /// [`TillError::NotFound`].
     pub async fn attempts(&self, key: Key) -> Result<Vec<outbox::Attempt>, TillError> {
         self.read(move |conn| operations::attempts(conn, key)).await
+    }
+
+    /// Writes every operation with its attempts, oldest first, as a JSON line each, and gives their number. One state of the
+    /// file, while others work on; no card token and no secret.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
+    pub async fn export_payments(&self, mut out: Box<dyn Write + Send>) -> Result<u64, TillError> {
+        self.read(move |conn| match outbox::export(conn, &mut out) {
+            Ok(written) => Ok(written),
+            Err(ExportError::Sqlite(error)) => Err(error.into()),
+            Err(ExportError::Io(error)) => Err(TillError::Export(error)),
+        })
+        .await
     }
 
     /// The same in words, for the window.

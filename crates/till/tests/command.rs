@@ -352,3 +352,24 @@ fn what_is_taken_offline_from_the_outset_says_so_and_is_not_cancelled() -> Check
     assert!(body["accepted_offline_at"].is_string(), "{body}");
     Ok(())
 }
+
+#[test]
+fn the_payments_are_exported_whole_and_a_reader_that_goes_is_no_fault() -> Checked {
+    let (_dir, data) = data()?;
+    lines(&pay_with(&data, &["--times", "700"])?)?;
+    let exported = lines(&run(&data, &["export", "payments"])?)?;
+    assert_eq!(exported.len(), 700);
+    assert!(exported.iter().all(|line| line["attempts_log"][0]["event"] == "saved"));
+    let listed = lines(&run(&data, &["operations", "--json"])?)?;
+    let keys = |lines: &[Value]| lines.iter().map(|line| text(line, "key").to_owned()).collect::<Vec<_>>();
+    assert_eq!(keys(&exported), keys(&listed));
+    let mut reader =
+        kassa_till(&data).args(["export", "payments"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(reader.stdout.take());
+    let ended = reader.wait_with_output()?;
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    let full = std::fs::File::options().write(true).open("/dev/full")?;
+    let refused = kassa_till(&data).args(["export", "payments"]).stdout(full).output()?;
+    assert_refused(&refused, 1, "the export could not be written");
+    Ok(())
+}

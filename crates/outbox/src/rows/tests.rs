@@ -201,6 +201,46 @@ fn another_end_after_the_end_is_an_alarm_and_changes_nothing() {
 }
 
 #[test]
+fn a_contradiction_that_lasts_is_told_once() {
+    let conn = file("").unwrap();
+    let key = key().unwrap();
+    crate::cancel(&conn, &key, crate::CancelAs::Wish, NOW).unwrap();
+    let told = RefCell::new(0);
+    let hook = |_: &Connection, _: &Operation, late: &LateAnswer| {
+        assert_eq!(late.state, State::NeedsAttention);
+        *told.borrow_mut() += 1;
+        Ok(())
+    };
+    let change = Change {
+        state: State::Cancelled,
+        ask: Ask::Cancel,
+        due_at: Some(NOW),
+        last_answer: Some("needs-attention"),
+        result: None,
+        contradicts: Some(State::NeedsAttention),
+        ..approved("")
+    };
+    for _ in 0..3 {
+        let saving = Saving {
+            key: &key,
+            expected: State::Cancelled,
+            begun: false,
+            wished: true,
+            change: &change,
+            status: Some(200),
+            bank_at: None,
+            epoch: 0,
+            now: NOW,
+        };
+        save(&conn, &saving, &nothing, &hook).unwrap();
+    }
+    assert_eq!(told.into_inner(), 1);
+    let events: Vec<_> = attempts::attempts(&conn, &key).unwrap().into_iter().map(|entry| entry.event).collect();
+    assert_eq!(events, ["saved", "cancelled", "late-answer", "answer", "answer"]);
+    assert!(by_key(&conn, &key).unwrap().unwrap().tombstone, "the bank has not said that it is cancelled");
+}
+
+#[test]
 fn looking_for_what_is_due_reads_only_what_is_open() {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(&crate::MIGRATIONS.concat()).unwrap();

@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use clap::{
-    Args, Parser, Subcommand,
+    Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use protocol::{Amount, Currency, Key};
@@ -70,6 +70,16 @@ pub(crate) enum Command {
         /// The key of the operation
         key: Key,
     },
+    /// Write out everything of a kind, oldest first, as one state of the file
+    ///
+    /// Payments: a JSON line for each operation, with every attempt of it. It holds no card token and no secret.
+    Export {
+        /// What to write out
+        what: Exported,
+        /// How
+        #[arg(long, default_value = "json")]
+        format: Format,
+    },
     /// Price a cart: JSON in, JSON out
     ///
     /// Bad input is answered on stdout as {"error":{"code","message","path"}}, exit code 1.
@@ -78,6 +88,20 @@ pub(crate) enum Command {
         #[arg(value_name = "FILE", default_value = "-")]
         file: PathBuf,
     },
+}
+
+/// What can be written out.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Exported {
+    /// The operations, payments and refunds, with their attempts
+    Payments,
+}
+
+/// How it is written out.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// A JSON document a line
+    Json,
 }
 
 #[derive(Debug, Args)]
