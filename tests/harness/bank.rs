@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{
@@ -104,6 +104,46 @@ impl Bank {
             self.http.get(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?.json().await?;
         let rules = shown.as_array().context("the lab shows no list")?;
         Ok(rules.iter().filter_map(|rule| rule["hits"].as_u64()).sum())
+    }
+
+    /// What became of a key, by the bank's word; none where the bank never saw it.
+    pub(crate) async fn operation(&self, key: &str) -> Result<Option<Value>> {
+        self.found(format!("{}/v1/operations/{key}", self.url)).await
+    }
+
+    /// The key under which the bank asked its gateway; none where it never did.
+    pub(crate) async fn gateway_key(&self, key: &str) -> Result<Option<String>> {
+        let Some(shown) = self.found(format!("{}/lab/operations/{key}", self.url)).await? else { return Ok(None) };
+        match &shown["gateway_key"] {
+            Value::Null => Ok(None),
+            Value::String(gateway_key) => Ok(Some(gateway_key.clone())),
+            _ => bail!("no gateway key in {shown}"),
+        }
+    }
+
+    /// The bank's ledger, added up.
+    pub(crate) async fn ledger(&self) -> Result<Value> {
+        let url = format!("{}/lab/ledger", self.url);
+        self.found(url).await?.context("the bank has no ledger")
+    }
+
+    /// What moved at the gateway, in all or under one of its keys.
+    pub(crate) async fn gateway_ledger(&self, gateway_key: Option<&str>) -> Result<Value> {
+        let url = format!("{}/lab/ledger", self.gateway_url);
+        let url = gateway_key.map_or(url.clone(), |key| format!("{url}?gateway_key={key}"));
+        self.found(url).await?.context("the gateway has no ledger")
+    }
+
+    /// What stands at that address; none where the bank says that it knows no such operation.
+    async fn found(&self, url: String) -> Result<Option<Value>> {
+        let answer = self.http.get(&url).bearer_auth(SECRET).send().await?;
+        let status = answer.status();
+        let body: Value = answer.json().await.with_context(|| format!("{url}: {status}"))?;
+        match status.as_u16() {
+            200 => Ok(Some(body)),
+            404 if body["type"] == "/problems/operation-unknown" => Ok(None),
+            _ => bail!("{url}: {status}: {body}"),
+        }
     }
 
     /// What moved at the gateway.

@@ -1,9 +1,11 @@
-//! What the tests of the whole share: the programs as they were built, started as processes of their own, and the bank
-//! with its gateway, where charges are counted and faults are set.
+//! What the tests of the whole share: the programs as they were built, started as processes of their own, the bank with
+//! its gateway, where charges are counted and faults are set, and the question that each test ends with.
 
 pub(crate) mod bank;
+pub(crate) mod checker;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod till;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,7 @@
+//! The till without a window and the bank as real processes, with a proxy between them that plays a bad network.
+
+#[allow(dead_code, reason = "shared with other tests, which use the rest")]
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod checking;
