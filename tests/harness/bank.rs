@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     process::{Process, signal},
@@ -32,6 +32,7 @@ pub(crate) struct Charges {
 /// A bank with its gateway.
 pub(crate) struct Bank {
     folder: PathBuf,
+    arguments: Vec<String>,
     _gateway: Process,
     gateway_url: String,
     process: Option<Process>,
@@ -42,11 +43,23 @@ pub(crate) struct Bank {
 impl Bank {
     /// Starts both on free ports, with their data and output in the folder.
     pub(crate) async fn start(folder: &Path) -> Result<Self> {
+        Self::start_with(folder, &[]).await
+    }
+
+    /// The same, with more arguments for the bank.
+    pub(crate) async fn start_with(folder: &Path, arguments: &[&str]) -> Result<Self> {
         let mut gateway = start_gateway(&folder.join("gateway.db"), folder)?;
         let gateway_url = ready(&mut gateway).await?;
         let http = reqwest::Client::builder().timeout(CALL_LIMIT).no_proxy().build()?;
-        let mut bank =
-            Self { folder: folder.to_owned(), _gateway: gateway, gateway_url, process: None, url: String::new(), http };
+        let mut bank = Self {
+            folder: folder.to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            _gateway: gateway,
+            gateway_url,
+            process: None,
+            url: String::new(),
+            http,
+        };
         bank.serve("127.0.0.1:0").await?;
         Ok(bank)
     }
@@ -63,12 +76,19 @@ impl Bank {
         self.serve(&address).await
     }
 
+    /// Starts the bank again on its old data, at whichever port is free now.
+    pub(crate) async fn start_elsewhere(&mut self) -> Result<()> {
+        ensure!(self.process.is_none(), "the bank is up");
+        self.serve("127.0.0.1:0").await
+    }
+
     async fn serve(&mut self, listen: &str) -> Result<()> {
         let mut command = Command::new(programs::bank()?);
         command
             .args(["serve", "--lab", "--listen", listen, "--gateway-url", &self.gateway_url])
             .args(["--token", &format!("shop={SECRET}"), "--db"])
-            .arg(self.folder.join("bank.db"));
+            .arg(self.folder.join("bank.db"))
+            .args(&self.arguments);
         let mut process = Process::start("bank", &mut command, &self.folder)?;
         self.url = ready(&mut process).await?;
         self.process = Some(process);
@@ -96,6 +116,20 @@ impl Bank {
     pub(crate) async fn no_faults(&self) -> Result<()> {
         self.http.delete(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?;
         Ok(())
+    }
+
+    /// Sets the bank's clock ahead by so many seconds.
+    pub(crate) async fn set_clock_ahead(&self, offset_s: i64) -> Result<()> {
+        let url = format!("{}/lab/clock", self.url);
+        self.http.put(url).json(&json!({"offset_s": offset_s})).send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// Drops the responses that have expired by the bank's clock; how many.
+    pub(crate) async fn purge(&self) -> Result<u64> {
+        let url = format!("{}/lab/purge", self.url);
+        let purged: Value = self.http.post(url).send().await?.error_for_status()?.json().await?;
+        purged["purged"].as_u64().with_context(|| format!("no count in {purged}"))
     }
 
     /// How often the rules set have fired, together.

@@ -4,4 +4,9 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod answers;
 mod checking;
+mod connecting;
+mod proxy;
+mod reply;
+mod scene;
