@@ -76,7 +76,7 @@ const PAGES: [Wrong; 12] = [
     ("511 of a portal", NotTheBanks, |_, _| Reply::page("511 Network Authentication Required").bytes()),
 ];
 
-const RESULTS: [Wrong; 26] = [
+const RESULTS: [Wrong; 28] = [
     ("200 and the result", NotTheBanks, |_, answer| true_one(answer, |reply| reply.status("200 OK"))),
     ("202 and the result", NotTheBanks, |_, answer| true_one(answer, |reply| reply.status("202 Accepted"))),
     ("402 and an approved result", NotTheBanks, |_, answer| {
@@ -125,6 +125,12 @@ const RESULTS: [Wrong; 26] = [
     ("201 and very deep JSON", NotTheBanks, |_, answer| true_one(answer, |reply| reply.body("[".repeat(60_000)))),
     ("201 and a deep member", NotTheBanks, |_, answer| {
         text(answer, |body| body.replacen('{', &format!("{{\"x\":{}1{},", "[".repeat(20_000), "]".repeat(20_000)), 1))
+    }),
+    ("201 and a number too large", NotTheBanks, |_, answer| {
+        text(answer, |body| body.replacen('{', "{\"x\":1e999,", 1))
+    }),
+    ("201 and half a character", NotTheBanks, |_, answer| {
+        text(answer, |body| body.replacen('{', "{\"x\":\"\\ud800\",", 1))
     }),
     ("201 that says it is packed", NotTheBanks, |_, answer| {
         true_one(answer, |reply| reply.header("content-encoding", "gzip").body([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]))

@@ -333,6 +333,9 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
             )
         }
     };
+    // Members that we don't know are skipped over, however deep or large they are; what is kept is the whole of it, and it must
+    // be readable again.
+    parse::<serde_json::Value>(text.as_bytes())?;
     if key != expected.key {
         return foreign("it is the result of another key");
     }

@@ -81,6 +81,8 @@ fn a_result_that_is_not_ours_is_no_answer() {
     let approved = || payment("approved");
     let other = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
     let body = approved().to_string();
+    let more = |value: &str| body.replacen('{', &format!("{{\"more\":{value},"), 1);
+    assert!(matches!(reads(&answer(201, "application/json", more("[[1e9, \"é\"]]"))), Reading::Final { .. }));
     let cases = [
         ("another amount", ok(201, &with(approved(), "amount", json!(2491)))),
         ("another currency", ok(201, &with(approved(), "currency", json!("USD")))),
@@ -98,6 +100,12 @@ fn a_result_that_is_not_ours_is_no_answer() {
         ("nothing", answer(201, "application/json", "")),
         ("two of it", answer(201, "application/json", format!("{body}{body}"))),
         ("a doubled amount", answer(201, "application/json", body.replacen('{', r#"{"amount":2490,"#, 1))),
+        (
+            "too deep a member",
+            answer(201, "application/json", more(&format!("{}{}", "[".repeat(200), "]".repeat(200)))),
+        ),
+        ("too large a number", answer(201, "application/json", more("1e999"))),
+        ("half a character", answer(201, "application/json", more("\"\\ud800\""))),
         ("a list", ok(201, &json!([approved()]))),
         ("HTML that says JSON", answer(201, "application/json", "<html>welcome</html>")),
         ("HTML", answer(201, "text/html", &body)),
