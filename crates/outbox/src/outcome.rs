@@ -61,13 +61,13 @@ fn unchanged(row: &Row, ask: Ask, state: State, now: Timestamp) -> Change {
     }
 }
 
-/// What an operation is after a call that brought no end: never more certain than before.
+/// What an operation is after a call that brought no end: never more certain than before. `sending` lasts as long as the call,
+/// or the bank's last word that it is at it.
 fn still_open(row: &Row, ask: Ask, connected: bool) -> State {
     match row.state {
-        // A look changes nothing.
-        state if !ask.sends() => state,
-        State::Saved if !connected => State::Saved,
-        _ => State::Unknown,
+        State::Saved if !(ask.sends() && connected) => State::Saved,
+        State::Saved | State::Sending | State::Unknown => State::Unknown,
+        state @ (State::Approved | State::Declined | State::Cancelled | State::NeedsAttention) => state,
     }
 }
 
@@ -144,6 +144,10 @@ fn still_to_end(
         }
         Reading::Cancelled => Change { state: State::Cancelled, failures: 0, due_at: None, ..same() },
         Reading::BankAttention(detail) => attention(row, ask, settings, format!("bank: {detail}"), now),
+        // It is set aside already, and for a better reason than that a question about it brought nothing.
+        Reading::UnknownKey | Reading::Refused { .. } if row.state == State::NeedsAttention => {
+            Change { due_at: Some(after(now, settings.attention_every)), ..same() }
+        }
         Reading::Refused { problem, detail } => attention(row, ask, settings, format!("{problem}: {detail}"), now),
         Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
         // It said before that it doesn't know the key: a bank that contradicts itself is asked patiently.
@@ -151,9 +155,8 @@ fn still_to_end(
         // A cancellation or a look is nothing that expires.
         Reading::Expired if !ask.sends() => failed(),
         Reading::Expired => Change { ask: Ask::LookUp, ..same() },
-        Reading::UnknownKey if row.state == State::NeedsAttention => {
-            Change { due_at: Some(after(now, settings.attention_every)), ..same() }
-        }
+        // Only a look can find out that a key is not known; to any other question it is no answer.
+        Reading::UnknownKey if ask != Ask::LookUp => failed(),
         // The bank never saw it, and will never forget one that it saw: the same key is safe.
         Reading::UnknownKey if permanent => Change { ask: Ask::Resend, ..same() },
         Reading::UnknownKey => {
@@ -201,7 +204,7 @@ fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, 
     }
 }
 
-/// The bank is at it: it is asked again soon, and patiently.
+/// The bank is at it: it is asked again soon, and patiently. Only a look at what was set aside has time.
 fn in_progress(
     row: &Row,
     ask: Ask,
@@ -212,10 +215,9 @@ fn in_progress(
 ) -> Change {
     let until = after(now, hold(retry_after.unwrap_or(settings.retry_after_min), settings, random));
     let not_before = Some(until);
-    if row.state == State::NeedsAttention {
+    if row.state == State::NeedsAttention && ask != Ask::Cancel {
         let due_at = Some(after(now, settings.attention_every));
-        let asks_next = if ask == Ask::Cancel { Ask::Cancel } else { Ask::LookUp };
-        return Change { due_at, not_before, ..unchanged(row, asks_next, row.state, now) };
+        return Change { due_at, not_before, ..unchanged(row, Ask::LookUp, row.state, now) };
     }
     let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, ask.again()) };
     Change { due_at: Some(until), not_before, ..unchanged(row, asks_next, state, now) }
