@@ -32,15 +32,23 @@ pub(crate) struct Breaker {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Open {
     why: Why,
+    /// The way to the bank was at fault at some time since it was last closed, whatever is in the way now.
+    was_away: bool,
     probe_at: Timestamp,
     probing: bool,
+}
+
+impl Open {
+    fn waiting(why: Why, was_away: bool, probe_at: Timestamp) -> Open {
+        Open { was_away: was_away || matches!(why, Why::Transport(_)), why, probe_at, probing: false }
+    }
 }
 
 impl Breaker {
     /// Open, with a probe due at once.
     pub(crate) const fn at_start(now: Timestamp) -> Self {
         Breaker {
-            open: Some(Open { why: Why::NotAsked, probe_at: now, probing: false }),
+            open: Some(Open { why: Why::NotAsked, was_away: false, probe_at: now, probing: false }),
             failures: 0,
             last_probe_at: None,
         }
@@ -71,29 +79,32 @@ impl Breaker {
 
     /// A call failed in a way that says that the bank is away or refuses us. Where it is open already, its probe stands.
     pub(crate) fn trip(&mut self, why: Why, backoff: Backoff, now: Timestamp, random: &mut Random) {
-        if self.open.is_none() {
-            self.failures = self.failures.saturating_add(1);
-            let probe_at = now.saturating_add(backoff.delay(self.failures, random)).unwrap_or(now);
-            self.open = Some(Open { why, probe_at, probing: false });
+        if let Some(open) = &mut self.open {
+            open.was_away |= matches!(why, Why::Transport(_));
+            return;
         }
+        self.failures = self.failures.saturating_add(1);
+        let probe_at = now.saturating_add(backoff.delay(self.failures, random)).unwrap_or(now);
+        self.open = Some(Open::waiting(why, false, probe_at));
     }
 
     /// A probe failed: the next one after a longer wait.
     pub(crate) fn probe_failed(&mut self, why: Why, backoff: Backoff, now: Timestamp, random: &mut Random) {
         self.failures = self.failures.saturating_add(1);
         let probe_at = now.saturating_add(backoff.delay(self.failures, random)).unwrap_or(now);
-        self.open = Some(Open { why, probe_at, probing: false });
+        let was_away = self.open.as_ref().is_some_and(|open| open.was_away);
+        self.open = Some(Open::waiting(why, was_away, probe_at));
     }
 
-    /// The bank said who it is.
-    pub(crate) fn close(&mut self) -> Option<Why> {
-        self.open.take().map(|open| open.why)
+    /// The bank said who it is. Gives whether that ends an outage.
+    pub(crate) fn close(&mut self) -> bool {
+        self.open.take().is_some_and(|open| open.was_away)
     }
 
     /// Another address or credential: nothing is known any more, and the next probe is due at once. The answer of one that
     /// is running is the old bank's; the driver drops it.
     pub(crate) fn reopen(&mut self, now: Timestamp) {
-        self.open = Some(Open { why: Why::NotAsked, probe_at: now, probing: false });
+        self.open = Some(Open::waiting(Why::NotAsked, false, now));
     }
 
     /// Somebody has reason to think that the bank is back: the probe is due now, but never sooner after the last one than

@@ -34,6 +34,10 @@ struct InFlight {
     row: Row,
     ask: Ask,
     begun: bool,
+    /// Whether the bank that it was begun for promised to keep its claims.
+    permanent: bool,
+    /// The queue has gone on to another address since: the answer says nothing about the bank that is asked now.
+    elsewhere: bool,
     stage: Stage,
 }
 
@@ -158,6 +162,9 @@ impl Queue {
                 self.promise = None;
                 self.clock_gap = None;
                 self.hold_until = self.hold_until.filter(|_| same_address);
+                for flight in self.in_flight.values_mut() {
+                    flight.elsewhere |= !same_address;
+                }
                 self.make_due(Which::All, SignedDuration::ZERO);
             }
             Event::ClockJumped { by } => self.clock_jumped(by, now),
@@ -285,7 +292,7 @@ impl Queue {
         let Some(promise) = self.promise.clone().filter(|_| self.breaker.is_closed() && !held && !self.stopping) else {
             return;
         };
-        for row in rows {
+        for row in rows.into_iter().filter(is_open) {
             if self.in_flight.contains_key(&row.key)
                 || self.in_flight.values().any(|flight| flight.row.lane == row.lane)
             {
@@ -302,7 +309,14 @@ impl Queue {
                 break;
             }
             let ask = next_ask(&row, &promise, &self.settings, now);
-            let flight = InFlight { row: row.clone(), ask, begun: false, stage: Stage::Beginning };
+            let flight = InFlight {
+                row: row.clone(),
+                ask,
+                begun: false,
+                permanent: promise.permanent,
+                elsewhere: false,
+                stage: Stage::Beginning,
+            };
             self.in_flight.insert(row.key, flight);
             effects.push(Effect::Begin { row, ask, bank: promise.identity.clone() });
         }
@@ -342,10 +356,13 @@ impl Queue {
         random: &mut Random,
         effects: &mut Vec<Effect>,
     ) {
-        let permanent = self.promise.as_ref().is_some_and(|promise| promise.permanent);
         let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Calling) else { return };
-        let change = outcome::settle(&flight.row, flight.ask, reading, permanent, &self.settings, now, random);
+        let change = outcome::settle(&flight.row, flight.ask, reading, flight.permanent, &self.settings, now, random);
+        let elsewhere = flight.elsewhere;
         effects.push(flight.save(change));
+        if elsewhere {
+            return;
+        }
         let backoff = self.settings.backoff;
         match reading {
             Reading::Final { .. } | Reading::Cancelled => self.breaker.completed(),
@@ -409,7 +426,7 @@ impl Queue {
             Ok(promise) => {
                 self.promise = Some(promise);
                 self.introduced_at = Some(now);
-                if let Some(Why::Transport(_)) = self.breaker.close() {
+                if self.breaker.close() {
                     self.drain = Some(Drain::from(now, self.settings.drain_per_s));
                     self.make_due(Which::Transport, SignedDuration::ZERO);
                 }
@@ -499,6 +516,15 @@ fn after(now: Timestamp, delay: SignedDuration) -> Timestamp {
 
 fn longest_hold(settings: &Settings, now: Timestamp) -> Timestamp {
     after(now, settings.retry_after_max + settings.retry_after_jitter)
+}
+
+/// Whether anything is asked for it: of what has ended, only for what was cancelled here and is still to be told.
+fn is_open(row: &Row) -> bool {
+    match row.state {
+        State::Saved | State::Sending | State::Unknown | State::NeedsAttention => true,
+        State::Cancelled => row.ask == Ask::Cancel,
+        State::Approved | State::Declined => false,
+    }
 }
 
 /// What is asked for a row: one that was perhaps sent so long ago that the bank dropped its response is looked up first.
