@@ -2,6 +2,8 @@
 //!
 //! The state of the queue goes in with one event, the time and some chance; the new state comes out with the effects that a
 //! driver performs and reports on. The rows themselves stay in the file; only those in flight are known here.
+//!
+#![doc = include_str!("../../../docs/OUTBOX.md")]
 
 use std::collections::BTreeMap;
 
