@@ -37,6 +37,7 @@ mod settler;
 mod state;
 mod step;
 mod summary;
+mod tables;
 mod transport;
 
 pub mod answer;

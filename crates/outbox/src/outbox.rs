@@ -11,6 +11,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::MIGRATIONS;
 use crate::clock::{Clock, SystemClock};
 use crate::contract::{BankContract, Contract};
 use crate::events::Event;
@@ -19,6 +20,7 @@ use crate::rows::LateAnswer;
 use crate::settings::Settings;
 use crate::settler::{self, Stop};
 use crate::step::Wake;
+use crate::tables;
 use crate::transport::Transport;
 
 /// Events that a slow listener may be behind before it misses some.
@@ -77,14 +79,28 @@ impl Signals {
     }
 }
 
-/// Why settling could not start.
+/// Why settling could not start. Nothing was sent and nothing written; each text is one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Somebody else settles this file: two would send everything twice.
+    /// Somebody else settles this file ([`LockError::Held`]: two would send everything twice), or the lock file could not be
+    /// made ([`LockError::Io`]).
     #[error(transparent)]
     Locked(#[from] LockError),
+    /// The file lacks the outbox's tables, or has them as an earlier version made them.
+    #[error(
+        "{path}: has {found} of the {needed} steps of the outbox's tables: open it with all of outbox::MIGRATIONS among its \
+         migrations",
+        path = path.display(),
+        needed = MIGRATIONS.len()
+    )]
+    Tables {
+        /// The file.
+        path: PathBuf,
+        /// How many of [`MIGRATIONS`] it has.
+        found: usize,
+    },
     /// There is no async runtime here.
-    #[error("settling needs a tokio runtime")]
+    #[error("settling needs a tokio runtime: call start inside one")]
     NoRuntime,
 }
 
@@ -163,14 +179,19 @@ impl Outbox {
     ///
     /// One owner settles a file, for the life of its task: a lock beside the file says so.
     ///
+    /// Blocks this thread for one short look into the file. Where the file can't be looked into now (locked, an I/O error), the
+    /// task starts all the same, and tries to take the queue over until it can.
+    ///
     /// # Errors
     /// [`StartError::Locked`] where another process, or another task of this one, settles the file; its text says which.
+    /// [`StartError::Tables`] where the file lacks tables of [`MIGRATIONS`]. [`StartError::NoRuntime`] outside a tokio runtime.
     pub fn start(
         &self,
         transport: Arc<dyn Transport>,
         shutdown: CancellationToken,
     ) -> Result<JoinHandle<Ended>, StartError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        self.check_tables()?;
         let lock = LockFile::acquire(&self.lock_path())?;
         let outbox = self.clone();
         Ok(runtime.spawn(async move {
@@ -178,6 +199,19 @@ impl Outbox {
             drop(lock);
             ended
         }))
+    }
+
+    fn check_tables(&self) -> Result<(), StartError> {
+        match self.store.read_blocking(tables::steps) {
+            Ok(found) if found < MIGRATIONS.len() => {
+                Err(StartError::Tables { path: self.store.path().to_owned(), found })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                tracing::warn!(%error, "the outbox's tables could not be looked for");
+                Ok(())
+            }
+        }
     }
 
     fn lock_path(&self) -> PathBuf {

@@ -18,6 +18,28 @@ async fn a_second_owner_is_refused() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_file_without_the_outboxs_tables_is_refused_at_the_start_and_nothing_is_asked() -> Result<()> {
+    let bank = Bank::new().await?;
+    let migrations =
+        [("own", "CREATE TABLE parcels (name TEXT) STRICT"), ("outbox", outbox::MIGRATIONS[0])].map(|step| vec![step]);
+    for (found, steps) in migrations.into_iter().enumerate() {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("shop.db");
+        let migrations =
+            (1..).zip(steps).map(|(version, (name, sql))| store::Migration { version, name, sql }).collect();
+        let store = store::Store::open(&path, &store::Schema { application_id: 7, migrations })?;
+        let started = outbox::Outbox::new(store).start(transport(&bank)?, CancellationToken::new());
+        let Err(error @ StartError::Tables { .. }) = started else { anyhow::bail!("it started: {started:?}") };
+        let text = error.to_string();
+        let expected = format!("shop.db: has {found} of the {} steps of the outbox's tables", outbox::MIGRATIONS.len());
+        assert!(text.contains(&expected) && text.ends_with("outbox::MIGRATIONS among its migrations"), "{text}");
+        assert!(!folder.path().join("shop.db.settling").exists(), "it is nobody's");
+    }
+    assert_eq!(bank.seen("/").len(), 0);
+    Ok(())
+}
+
 #[test]
 fn what_a_killed_owner_had_in_flight_goes_out_again_with_the_same_bytes_and_key() -> Result<()> {
     let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
