@@ -25,6 +25,30 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+impl Answer {
+    /// The body, where its content type is `application/json` and it parses as a `T`.
+    ///
+    /// # Errors
+    /// [`Reading::Foreign`] with what was wrong, and nothing of the body.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Reading> {
+        media_type(self, "application/json")?;
+        parse(&self.body)
+    }
+
+    /// The body as text, with what is no UTF-8 replaced.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// `Retry-After` as a duration: seconds, or a date (RFC 9110, 10.2.3) against our clock, never negative. None where there is
+    /// none, or one that is neither.
+    #[must_use]
+    pub fn retry_in(&self, now: Timestamp) -> Option<SignedDuration> {
+        retry_after(self, now)
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {

@@ -36,6 +36,14 @@ pub struct StoredRequest {
     pub body: Vec<u8>,
 }
 
+impl StoredRequest {
+    /// The call that sends it, still without the key.
+    #[must_use]
+    pub fn call(&self) -> Call {
+        Call { body: Some(self.body.clone()), ..Call::new(&self.method, &self.path) }
+    }
+}
+
 /// What the other side understands.
 ///
 /// **What an implementation must keep**: [`Reading::Final`] and [`Reading::Cancelled`] only for an answer that surely is the
@@ -89,10 +97,7 @@ impl Contract for BankContract {
         // A message is nothing that this bank knows.
         operation.money?;
         let call = match ask {
-            Ask::Send | Ask::Resend => Call {
-                body: Some(request.body.clone()),
-                ..Call::new(&request.method, &request.path).with(IDEMPOTENCY_KEY, operation.key.to_string())
-            },
+            Ask::Send | Ask::Resend => request.call().with(IDEMPOTENCY_KEY, operation.key.to_string()),
             Ask::LookUp => Call::new("GET", &protocol::operation_path(&operation.key)),
             Ask::Cancel => Call::new("PUT", &protocol::cancellation_path(&operation.key)),
         };

@@ -62,6 +62,12 @@ pub use step::BankIdentity;
 pub use summary::{Backlog, Summary, summary};
 pub use transport::{Bank, BankError, Call, HttpTransport, Secret, Transport};
 
+// What stands in the interface, so that a user of this crate needs to name no other, nor to find the version that fits.
+pub use futures::future::BoxFuture;
+pub use protocol::{Amount, AmountError, CardToken, Currency, Key, KeyError, Outcome, PaymentRequest, ShortCode};
+pub use tokio_util::sync::CancellationToken;
+pub use {jiff, rusqlite, store, uuid};
+
 /// The outbox's tables, as steps from nothing to what this version needs. The caller makes them in its own file, as migrations
 /// of its own, in this order, each once; others may stand between them. A step that was released never changes.
 pub const MIGRATIONS: [&str; 2] =

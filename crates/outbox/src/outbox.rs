@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
+use protocol::Key;
 use rusqlite::Connection;
 use store::{LockError, LockFile, Store};
 use tokio::sync::{Notify, broadcast};
@@ -17,6 +18,7 @@ use crate::contract::{BankContract, Contract};
 use crate::events::Event;
 use crate::operations::Operation;
 use crate::rows::LateAnswer;
+use crate::saving::{self, EnqueueError, Enqueued, NewOperation};
 use crate::settings::Settings;
 use crate::settler::{self, Stop};
 use crate::step::Wake;
@@ -168,10 +170,24 @@ impl Outbox {
         Outbox { clock, ..self }
     }
 
-    /// Another source of chance than the operating system's.
+    /// Another source of chance than the operating system's. The keys that [`Outbox::enqueue`] makes are unique by it: one that
+    /// repeats itself is for tests that make their keys themselves.
     #[must_use]
     pub fn with_random(self, random: Arc<dyn Fn() -> u64 + Send + Sync>) -> Outbox {
         Outbox { random, ..self }
+    }
+
+    /// [`enqueue`](crate::enqueue) with a new key and the time of this outbox's clock. Call it in a write of the file's
+    /// [`Store`], together with the rows of your own that belong to it; [`Outbox::wake`] after that write was answered.
+    ///
+    /// # Errors
+    /// See [`EnqueueError`]; on any of them let the write fail with it, and nothing is saved.
+    pub fn enqueue(&self, tx: &Connection, new: &NewOperation) -> Result<Enqueued, EnqueueError> {
+        let now = self.clock.now();
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&(self.random)().to_be_bytes());
+        random[8..].copy_from_slice(&(self.random)().to_be_bytes()[..2]);
+        saving::enqueue(tx, new, Key::v7(now, random), now)
     }
 
     /// Starts the task that settles. It goes on until `shutdown`; what is in flight then is left `unknown`, durably. The

@@ -30,15 +30,47 @@ pub enum Request {
     Message(Message),
 }
 
+impl From<PaymentRequest> for Request {
+    fn from(payment: PaymentRequest) -> Self {
+        Request::Payment(payment)
+    }
+}
+
+impl From<Message> for Request {
+    fn from(message: Message) -> Self {
+        Request::Message(message)
+    }
+}
+
 /// A request with no money in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// `POST`, `PUT`, …
     pub method: String,
-    /// The path below the address, beginning with `/`.
+    /// The path below the address, beginning with `/`, perhaps with a `?query`. It stands in the log of attempts and in every
+    /// export: no secret in it.
     pub path: String,
-    /// JSON, sent byte for byte.
+    /// Sent byte for byte, as `application/json` where the [`Contract`](crate::Contract) names no other content type.
     pub body: Vec<u8>,
+}
+
+impl Message {
+    /// A `POST` to that path.
+    #[must_use]
+    pub fn post(path: impl Into<String>, body: impl Into<Vec<u8>>) -> Message {
+        Message { method: "POST".to_owned(), path: path.into(), body: body.into() }
+    }
+
+    /// What no client could send, at any attempt.
+    fn check(&self) -> Result<(), EnqueueError> {
+        if http::Method::from_bytes(self.method.as_bytes()).is_err() {
+            return Err(EnqueueError::Unsendable("its method is no HTTP method"));
+        }
+        if !self.path.starts_with('/') {
+            return Err(EnqueueError::Unsendable("its path doesn't begin with /"));
+        }
+        Ok(())
+    }
 }
 
 /// One thing to ask of the bank, exactly once.
@@ -54,6 +86,20 @@ pub struct NewOperation {
     pub request: Request,
 }
 
+impl NewOperation {
+    /// A request under that intent, in that lane.
+    #[must_use]
+    pub fn new(intent_id: Uuid, lane: impl Into<String>, request: impl Into<Request>) -> NewOperation {
+        NewOperation { intent_id, replaces: None, lane: lane.into(), request: request.into() }
+    }
+
+    /// The same in the place of an intent that ended declined or cancelled: another card, collecting again.
+    #[must_use]
+    pub fn replacing(self, intent_id: Uuid) -> NewOperation {
+        NewOperation { replaces: Some(intent_id), ..self }
+    }
+}
+
 /// What [`enqueue`] found or made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Enqueued {
@@ -66,8 +112,9 @@ pub struct Enqueued {
 /// Why nothing was saved. The caller's transaction is as it was before, apart from [`EnqueueError::Sqlite`].
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
-    /// The intent has an operation of another amount, currency or card, or for another payment.
-    #[error("this was already asked for with another amount or card")]
+    /// The intent has an operation of another amount, currency or card, for another payment, or with another message. What is
+    /// another thing to ask needs an intent id of its own.
+    #[error("this intent was already saved with another request")]
     IntentReused(Box<Operation>),
     /// What it is to replace was never saved.
     #[error("what it replaces is not known")]
@@ -92,6 +139,9 @@ pub enum EnqueueError {
         /// What is left, in minor units.
         left: i64,
     },
+    /// The message could not be sent at any attempt, so it is not saved. The text says why.
+    #[error("the message can't be sent: {0}")]
+    Unsendable(&'static str),
     /// The file.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -155,15 +205,18 @@ fn line<'a>(tx: &Connection, request: &'a Request) -> Result<Line<'a>, EnqueueEr
                 accepted_offline_at: None,
             }
         }
-        Request::Message(message) => Line {
-            kind: Kind::Message,
-            payment_key: None,
-            method: &message.method,
-            path: &message.path,
-            body: Some(message.body.clone()),
-            money: None,
-            accepted_offline_at: None,
-        },
+        Request::Message(message) => {
+            message.check()?;
+            Line {
+                kind: Kind::Message,
+                payment_key: None,
+                method: &message.method,
+                path: &message.path,
+                body: Some(message.body.clone()),
+                money: None,
+                accepted_offline_at: None,
+            }
+        }
     })
 }
 

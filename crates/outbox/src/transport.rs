@@ -50,6 +50,14 @@ pub struct Bank {
     pub token: Secret,
 }
 
+impl Bank {
+    /// That address with that secret.
+    #[must_use]
+    pub fn new(url: impl Into<String>, token: impl Into<String>) -> Bank {
+        Bank { url: url.into(), token: Secret::new(token) }
+    }
+}
+
 /// Why a bank can't be asked at all.
 #[derive(Debug, thiserror::Error)]
 pub enum BankError {
