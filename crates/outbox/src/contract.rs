@@ -9,6 +9,7 @@ use protocol::{IDEMPOTENCY_KEY, POLICY_PATH, RefundRequest};
 
 use crate::answer::{self, Answer, Expected, Reading};
 use crate::operations::{Kind, Operation};
+use crate::settings::Settings;
 use crate::state::Ask;
 use crate::step::BankIdentity;
 use crate::transport::Call;
@@ -18,11 +19,26 @@ use crate::transport::Call;
 pub struct Promise {
     /// Operations are bound to it from their first call on, and go to no other.
     pub identity: BankIdentity,
-    /// How long it repeats its answer to a known key. What was first sent longer ago is looked up before it is sent again.
+    /// How long it repeats its answer to a known key. What was first sent longer ago is looked up before it is sent again;
+    /// nothing is where it does so for ever ([`Promise::for_ever`]).
     pub retention: SignedDuration,
     /// Whether a key, once used, is never executed again, however old. Where it isn't, what was perhaps sent and is not known
     /// there after the retention is left to a person.
     pub permanent: bool,
+}
+
+impl Promise {
+    /// Of one that keeps every key with its answer for ever: to send again is to ask, however late.
+    #[must_use]
+    pub const fn for_ever(identity: BankIdentity) -> Promise {
+        Promise { identity, retention: SignedDuration::MAX, permanent: true }
+    }
+
+    /// Whether its answer to a request that was first sent so long ago may be gone. One that was sent in the future was sent by a
+    /// clock that was wrong, and may be of any age.
+    pub(crate) fn may_have_dropped(&self, age: SignedDuration, settings: &Settings) -> bool {
+        self.retention < SignedDuration::MAX && (age > self.retention || age < -settings.drift_max)
+    }
 }
 
 /// The request of an operation, as it was saved: every attempt sends these bytes.

@@ -530,12 +530,8 @@ fn is_open(row: &Row) -> bool {
 }
 
 /// What is asked for a row: one that was perhaps sent so long ago that the bank dropped its response is looked up first.
-/// One that was sent in the future was sent by a clock that was wrong, and may be of any age.
 fn next_ask(row: &Row, promise: &Promise, settings: &Settings, now: Timestamp) -> Ask {
-    let is_old = row.first_sent_at.is_some_and(|at| {
-        let age = now.duration_since(at);
-        age > promise.retention || age < -settings.drift_max
-    });
+    let is_old = row.first_sent_at.is_some_and(|at| promise.may_have_dropped(now.duration_since(at), settings));
     match (row.state, row.ask) {
         // A bank that forgets would say of what it charged and forgot that it never will.
         (state, Ask::Cancel) if is_old && !promise.permanent && !state.is_final() => Ask::LookUp,

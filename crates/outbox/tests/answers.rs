@@ -530,6 +530,29 @@ fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
 }
 
 #[test]
+fn a_bank_that_keeps_its_answers_for_ever_is_never_looked_up_for_age() {
+    let asked = |promise: Promise, hours| {
+        let now = NOW + SignedDuration::from_hours(hours);
+        let mut queue = Queue::at_start(Settings::default(), None, now);
+        let found = Event::Found { rows: vec![row(State::Unknown, Ask::Send)], next_due_at: None };
+        let mut begun = None;
+        for event in [Event::Tick, Event::Introduced(Ok(promise)), found] {
+            let (next, effects) = decide(queue, event, now, 1);
+            queue = next;
+            begun = effects.iter().find_map(|effect| match effect {
+                Effect::Begin { ask, .. } => Some(*ask),
+                _ => begun,
+            });
+        }
+        begun
+    };
+    for hours in [-24 * 365 * 10, -1, 25, 24 * 365 * 10] {
+        assert_eq!(asked(Promise::for_ever(promise(true).identity), hours), Some(Ask::Send), "{hours}");
+        assert_eq!(asked(promise(true), hours), Some(Ask::LookUp), "{hours}");
+    }
+}
+
+#[test]
 fn three_panics_set_an_operation_aside() {
     let panics = |panics, event| {
         let found = Row { panics, ..row(State::Saved, Ask::Send) };
