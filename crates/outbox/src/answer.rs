@@ -61,6 +61,8 @@ pub enum CallError {
         /// More, for people.
         detail: String,
     },
+    /// The call itself can't be sent, now or ever: its method, its path or a header is none. No byte of it left.
+    Unsendable(String),
 }
 
 /// What the answer must repeat to be ours.
@@ -130,9 +132,43 @@ pub enum Reading {
 }
 
 impl Reading {
+    /// The name of what a contract has no call for.
+    pub(crate) const NOT_OFFERED: &'static str = "not-offered";
+
+    /// The name of what can't be sent at all.
+    const UNSENDABLE: &'static str = "unsendable";
+
     /// The contract has no such call: a person must do it.
     pub(crate) fn not_offered(detail: String) -> Reading {
-        Reading::Refused { problem: "not-offered", detail }
+        Reading::Refused { problem: Reading::NOT_OFFERED, detail }
+    }
+
+    /// Done, with what the other side wrote about it.
+    #[must_use]
+    pub fn approved(result: impl Into<String>) -> Reading {
+        Reading::Final { outcome: Outcome::Approved, result: result.into() }
+    }
+
+    /// Refused for good, with what the other side wrote about it.
+    #[must_use]
+    pub fn declined(result: impl Into<String>) -> Reading {
+        Reading::Final { outcome: Outcome::Declined, result: result.into() }
+    }
+
+    /// An answer that surely isn't the other side's own about this operation, or may not be.
+    #[must_use]
+    pub fn foreign(why: impl Into<String>) -> Reading {
+        Reading::Foreign(why.into())
+    }
+
+    /// The same, with a result that can be read from the file again: what is no JSON is kept as a JSON string.
+    pub(crate) fn readable_again(self) -> Reading {
+        match self {
+            Reading::Final { outcome, result } if serde_json::from_str::<serde_json::Value>(&result).is_err() => {
+                Reading::Final { outcome, result: serde_json::Value::String(result).to_string() }
+            }
+            reading => reading,
+        }
     }
 
     /// The word for it in the log and on the operation.
@@ -160,6 +196,12 @@ impl Reading {
         matches!(self, Reading::Foreign(_) | Reading::NoConnection(_) | Reading::NoAnswer { .. })
     }
 
+    /// Whether the bank itself said it.
+    pub(crate) fn is_the_banks_word(&self) -> bool {
+        let never_asked = matches!(self, Reading::Refused { problem: Reading::NOT_OFFERED | Reading::UNSENDABLE, .. });
+        !self.is_transport() && !never_asked
+    }
+
     /// More about it, for people.
     #[must_use]
     pub fn detail(&self) -> String {
@@ -181,6 +223,8 @@ impl From<CallError> for Reading {
         match error {
             CallError::NoConnection(detail) => Reading::NoConnection(detail),
             CallError::NoAnswer { how, detail } => Reading::NoAnswer { how, detail },
+            // To wait for the other side would be in vain, and would keep all others waiting too.
+            CallError::Unsendable(detail) => Reading::Refused { problem: Reading::UNSENDABLE, detail },
         }
     }
 }

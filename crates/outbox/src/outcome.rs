@@ -116,7 +116,7 @@ pub(crate) fn settle(
         event: if no_answer { "no-answer" } else { "answer" },
         reading: Some(reading.name()),
         detail: reading.detail(),
-        contact: !reading.is_transport(),
+        contact: reading.is_the_banks_word(),
         ..change
     }
 }
@@ -189,6 +189,8 @@ fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, 
         },
         // A copy of this file sent it, and the bank's people must look: how it ends is asked until it has ended.
         Reading::BankAttention(_) => Change { contradicts: Some(State::NeedsAttention), ..later() },
+        // Nobody can be told, so nothing is owed.
+        Reading::Refused { problem: Reading::NOT_OFFERED, .. } => Change { failures: 0, due_at: None, ..same() },
         Reading::Refused { .. } | Reading::UnknownKey => later(),
         Reading::InProgress(retry_after) => in_progress(row, Ask::Cancel, *retry_after, settings, now, random),
         Reading::NotAllowed(_) => same(),

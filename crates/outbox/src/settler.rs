@@ -404,7 +404,10 @@ impl Driver<'_> {
             let answer = answer.unwrap_or_else(|_| Err(too_late()));
             let status = answer.as_ref().ok().map(|answer| answer.status);
             let (reading, date) = match answer {
-                Ok(answer) => (contract.read(ask, &operation, &request, &answer, clock.now()), answer::date(&answer)),
+                Ok(answer) => {
+                    let reading = contract.read(ask, &operation, &request, &answer, clock.now());
+                    (reading.readable_again(), answer::date(&answer))
+                }
                 Err(error) => (Reading::from(error), None),
             };
             tracing::info!(status, reading = reading.name(), "the bank was asked");

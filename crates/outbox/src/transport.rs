@@ -124,7 +124,7 @@ pub trait Transport: Send + Sync + 'static {
 pub struct HttpTransport {
     client: Client,
     url: Url,
-    authorization: HeaderValue,
+    authorization: Option<HeaderValue>,
 }
 
 impl HttpTransport {
@@ -155,21 +155,31 @@ impl HttpTransport {
             "http" => return Err(BankError::NotEncrypted),
             _ => return Err(BankError::Address),
         };
-        let mut authorization =
-            HeaderValue::from_str(&format!("Bearer {}", bank.token.expose())).map_err(|_| BankError::Token)?;
-        authorization.set_sensitive(true);
+        let authorization = match bank.token.expose() {
+            "" => None,
+            token => {
+                let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| BankError::Token)?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+        };
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         Ok(HttpTransport { client: builder.build().map_err(BankError::Client)?, url, authorization })
     }
 
     async fn exchange(self, call: Call) -> Result<Answer, CallError> {
-        let unsendable = |what: &str| CallError::NoConnection(format!("{what} can't be sent"));
+        let unsendable = |what: &str| CallError::Unsendable(format!("{what} can't be sent"));
         let method = Method::from_bytes(call.method.as_bytes()).map_err(|_| unsendable("the method"))?;
         let mut url = self.url;
-        url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), call.path));
+        let (path, query) =
+            call.path.split_once('?').map_or((call.path.as_str(), None), |(path, query)| (path, Some(query)));
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        url.set_query(query);
         let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, self.authorization);
+        if let Some(authorization) = self.authorization {
+            headers.insert(AUTHORIZATION, authorization);
+        }
         for (name, value) in call.headers {
             // As bytes: a merchant's name need not be ASCII.
             let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unsendable(&name))?;
@@ -178,7 +188,7 @@ impl HttpTransport {
         }
         let mut request = self.client.request(method, url);
         if let Some(body) = call.body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
             request = request.body(body);
         }
         let response = request.headers(headers).send().await.map_err(not_answered)?;
@@ -204,10 +214,14 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Only a failed connection proves that nothing left.
 fn not_answered(error: reqwest::Error) -> CallError {
-    let no_connection = error.is_connect() || error.is_builder();
+    let (unsendable, no_connection) = (error.is_builder(), error.is_connect());
     let how = if error.is_timeout() { "time-out" } else { "reset" };
     let detail = chain(&error.without_url());
-    if no_connection { CallError::NoConnection(detail) } else { CallError::NoAnswer { how, detail } }
+    match (unsendable, no_connection) {
+        (true, _) => CallError::Unsendable(detail),
+        (false, true) => CallError::NoConnection(detail),
+        (false, false) => CallError::NoAnswer { how, detail },
+    }
 }
 
 async fn read(mut response: Response) -> Result<Answer, CallError> {

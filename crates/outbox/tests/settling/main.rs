@@ -5,6 +5,7 @@ mod cancelling;
 mod till;
 
 mod faults;
+mod messages;
 mod ownership;
 mod refunds;
 mod settling;
