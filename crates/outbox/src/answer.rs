@@ -1,4 +1,5 @@
-//! What an answer means. Pure: bytes in, a [`Reading`] out.
+//! What an answer means. Pure: bytes in, a [`Reading`] out. The functions are those of [`BankContract`](crate::BankContract), and
+//! read what the bank's contract says (`docs/openapi.json` of the repository); the types are every contract's.
 //!
 //! Only a valid answer of our own bank counts: its content type, its schema, and the echo of our key, amount and currency.
 //! Everything else (a portal's page, half a body, another payment's result) is no answer at all, whatever its status says.
@@ -8,20 +9,20 @@ use protocol::{Amount, Currency, Key, Kind, OperationState, Outcome, Payment, Po
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// An HTTP answer, as far as it matters here.
+/// An HTTP answer, as far as it matters here: no other header is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// `Content-Type`.
     pub content_type: Option<String>,
-    /// `Retry-After`.
+    /// `Retry-After`, as it stood there. See [`Answer::retry_in`].
     pub retry_after: Option<String>,
-    /// `Idempotency-Key`.
+    /// `Idempotency-Key`, as it stood there: the other side's echo, where it gives one.
     pub key: Option<String>,
-    /// `Date`.
+    /// `Date`, as it stood there. See [`date`].
     pub date: Option<String>,
-    /// The whole body.
+    /// The whole body, up to 64 KiB of it by [`HttpTransport`](crate::HttpTransport); a longer one is no answer.
     pub body: Vec<u8>,
 }
 
@@ -49,7 +50,8 @@ impl Answer {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no answer. What a [`Transport`](crate::Transport) must be sure of is `NoConnection`: by it alone an operation
+/// stays `saved`, which is to say never sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     /// No connection was made, so no byte of the request can have left.
@@ -65,14 +67,14 @@ pub enum CallError {
     Unsendable(String),
 }
 
-/// What the answer must repeat to be ours.
+/// What the answer of Kassa's bank must repeat to be ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The operation's key.
     pub key: Key,
     /// What was asked.
     pub kind: Kind,
-    /// Minor units.
+    /// Minor units of the currency.
     pub amount: i64,
     /// The currency of the amount.
     pub currency: Currency,
@@ -80,51 +82,60 @@ pub struct Expected {
     pub payment_id: Option<String>,
 }
 
-/// How an answer, or its absence, is read.
+/// How an answer, or its absence, is read, and so what becomes of the operation: see the
+/// [crate's page](crate#what-an-answer-does), and `docs/OUTBOX.md` of the repository for each state with each of these.
+///
+/// Names of problems are words for the log and for [`Operation::reason`](crate::Operation::reason): short, in lower case, and
+/// the contract's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The bank's word how it ended, with its own bytes.
+    /// The bank's word how it ended, with its own bytes. It can't be taken back.
     Final {
-        /// Approved or declined.
+        /// Approved or declined: done, or refused for good.
         outcome: Outcome,
-        /// The payment or refund, as the bank wrote it.
+        /// What [`Operation::result`](crate::Operation::result) is to be: the payment or refund, as the bank wrote it. JSON; what is
+        /// none is kept as a JSON string. Of an approved payment an object with its `id`, or it can't be refunded.
         result: String,
     },
-    /// The bank's word that this key never charges.
+    /// The bank's word that this key never charges, nor ever will.
     Cancelled,
-    /// The bank's people must look at it.
+    /// The bank's people must look at it. With what the bank says about it.
     BankAttention(String),
-    /// The bank is at it.
+    /// The bank is at it. With its `Retry-After`, for this operation alone; without one, the shortest that is believed (1 s).
     InProgress(Option<SignedDuration>),
-    /// The bank asks everybody to come later.
+    /// The bank asks everybody to come later: the whole queue is held.
     Busy {
-        /// How much later, as it said.
+        /// How much later, as it said. Believed from 1 s to 15 min ([`Settings`](crate::Settings)).
         retry_after: SignedDuration,
         /// The problem's name.
         problem: &'static str,
     },
-    /// The bank failed, and said so.
+    /// The bank failed, and said so: this operation is asked again after its back-off, and nobody else waits. With the problem's
+    /// name.
     Trouble(&'static str),
-    /// The stored response is gone; the claim on the key is not.
+    /// The stored response is gone; the claim on the key is not. It is looked up.
     Expired,
-    /// A lookup's answer that the bank never saw the key.
+    /// A lookup's answer that the bank never saw the key, or forgot it. Sent again where the bank forgets none
+    /// ([`Promise::permanent`](crate::Promise::permanent)), else left to a person.
     UnknownKey,
-    /// The bank refuses the request, and the same request will be refused again.
+    /// The bank refuses the request, and the same request will be refused again, but that is no end: a person must look. Where it
+    /// is one, that is `Final`, declined.
     Refused {
         /// The problem's name.
         problem: &'static str,
         /// What the bank says about it.
         detail: String,
     },
-    /// The bank refuses our secret.
+    /// The bank refuses our secret, so nothing more is sent until it takes it. With the problem's name.
     NotAllowed(&'static str),
-    /// An answer that isn't the bank's.
+    /// An answer that isn't surely the bank's own and about this operation: as good as none. With what was wrong, and nothing of
+    /// the body.
     Foreign(String),
-    /// No connection was made.
+    /// No connection was made. With what the transport says.
     NoConnection(String),
     /// Perhaps sent, and no answer.
     NoAnswer {
-        /// How it ended.
+        /// How it ended: `time-out`, `reset`, `torn`, `too-large`, `fault`.
         how: &'static str,
         /// More, for people.
         detail: String,
@@ -171,7 +182,8 @@ impl Reading {
         }
     }
 
-    /// The word for it in the log and on the operation.
+    /// The word for it in the log ([`Attempt::reading`](crate::Attempt::reading)) and on the operation
+    /// ([`Operation::last_answer`](crate::Operation::last_answer)).
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -190,7 +202,7 @@ impl Reading {
         }
     }
 
-    /// Whether the way to the bank is at fault, rather than the bank.
+    /// Whether the way to the bank is at fault, rather than the bank: then the breaker opens.
     #[must_use]
     pub const fn is_transport(&self) -> bool {
         matches!(self, Reading::Foreign(_) | Reading::NoConnection(_) | Reading::NoAnswer { .. })
@@ -233,7 +245,7 @@ fn foreign<T>(why: impl Into<String>) -> Result<T, Reading> {
     Err(Reading::Foreign(why.into()))
 }
 
-/// Reads the answer to an operation's own request.
+/// Reads the answer of Kassa's bank to an operation's own request.
 #[must_use]
 pub fn read(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
     match answer.status {
@@ -244,7 +256,7 @@ pub fn read(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
     .unwrap_or_else(|reading| reading)
 }
 
-/// Reads the answer to `GET /v1/operations/{key}`.
+/// Reads the answer of Kassa's bank to `GET /v1/operations/{key}`.
 #[must_use]
 pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
     match answer.status {
@@ -257,7 +269,7 @@ pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Read
     .unwrap_or_else(|reading| reading)
 }
 
-/// Reads the answer to `PUT /v1/operations/{key}/cancellation`: the operation as it is after the wish.
+/// Reads the answer of Kassa's bank to `PUT /v1/operations/{key}/cancellation`: the operation as it is after the wish.
 #[must_use]
 pub fn read_cancellation(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
     match answer.status {
@@ -267,7 +279,7 @@ pub fn read_cancellation(expected: &Expected, answer: &Answer, now: Timestamp) -
     .unwrap_or_else(|reading| reading)
 }
 
-/// What the answering clock said, where it said it.
+/// What the answering clock said in `Date` (RFC 9110, 6.6.1: whole seconds), where it said it.
 #[must_use]
 pub fn date(answer: &Answer) -> Option<Timestamp> {
     http_date(answer.date.as_deref()?)
@@ -278,7 +290,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text.trim()).ok().map(|at| at.timestamp())
 }
 
-/// Reads the answer to `GET /v1/policy`.
+/// Reads the answer of Kassa's bank to `GET /v1/policy`.
 ///
 /// # Errors
 /// How an answer that is no policy is read: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.

@@ -10,26 +10,31 @@ use crate::columns::{Ms, ms, stored, time};
 /// One thing that happened to an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attempt {
-    /// Its place in the log of all operations.
+    /// Its place in the log of all operations, ascending, for [`changed_since`](crate::changed_since).
     pub seq: i64,
     /// Whose.
     pub key: Key,
-    /// Which attempt it belongs to; 0 before the first.
+    /// Which attempt it belongs to, as [`Operation::attempts`](crate::Operation::attempts) counts; 0 before the first.
     pub attempt: u32,
-    /// When, by our clock.
+    /// When, by our clock, to the millisecond.
     pub at: Timestamp,
-    /// What the bank's clock said in its answer.
+    /// What the bank's clock said in its answer, to the second.
     pub bank_at: Option<Timestamp>,
-    /// What happened: `saved`, `ready` (its payment is approved), `sent`, `asked`, `answer`, `no-answer`, `resumed`, `stopped`,
-    /// `put-back`, `panicked`, `accepted-offline`, `cancel-wished`, `cancelled`, `late-answer`, `not-kept`.
+    /// What happened:
+    /// - `saved`; `ready` (a refund: its payment is approved); `accepted-offline`; `cancel-wished`; `cancelled` (here, at once);
+    /// - `sent` (its request is about to be sent: counted); `asked` (a look-up or its cancellation is);
+    /// - `answer`, `no-answer` (with how it was read); `late-answer` (another end after its end: an alarm, no change); `not-kept`
+    ///   (the row was not as it was left, so it is asked for again);
+    /// - `resumed` (its owner died with it in flight); `stopped` (the program ended while its call ran); `put-back` (counted, and
+    ///   not sent after all); `panicked` (a fault of this program or of a hook).
     pub event: String,
-    /// What was sent: method and path.
+    /// What was sent: method and path, no header and no body.
     pub sent: Option<String>,
     /// The HTTP status that came back.
     pub answer: Option<u16>,
-    /// How it was read: `approved`, `in-progress`, `time-out`, …
+    /// How it was read ([`Reading::name`](crate::answer::Reading::name)): `approved`, `in-progress`, `time-out`, …
     pub reading: Option<String>,
-    /// More, for people.
+    /// More, for people: up to some hundred characters on one line, of the bank's own text too.
     pub detail: String,
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn append(tx: &Connection, entry: &Entry<'_>) -> rusqlite::Result<()>
     .map(|_| ())
 }
 
-/// What happened to an operation, oldest first.
+/// What happened to an operation, oldest first; nothing where no operation has that key.
 ///
 /// # Errors
 /// The file could not be read.

@@ -30,18 +30,18 @@ impl Random {
     }
 }
 
-/// Full jitter: anything between nothing and a bound that doubles with each failure in a row, up to a cap. The chance is drawn
+/// Full jitter (as in "Exponential Backoff And Jitter", AWS Architecture Blog, 2015): anything between nothing and a bound that doubles with each failure in a row, up to a cap. The chance is drawn
 /// below the cap, so that many tills that reached it don't come together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The bound after the first failure.
+    /// The bound after the first failure: 0.5 s by default.
     pub base: SignedDuration,
-    /// The bound that no delay passes.
+    /// The bound that no delay passes: 30 s by default.
     pub cap: SignedDuration,
 }
 
 impl Backoff {
-    /// How long to wait after `failures` failures in a row (1 is the first).
+    /// How long to wait after `failures` failures in a row (1 is the first), in whole milliseconds.
     pub fn delay(&self, failures: u32, random: &mut Random) -> SignedDuration {
         random.up_to(self.bound(failures))
     }

@@ -10,7 +10,7 @@ use crate::operations::{Kind, Operation, by_key};
 use crate::refunds;
 use crate::state::State;
 
-/// Who cancels.
+/// Who cancels. Whether somebody may, the caller has found out before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelAs {
     /// Anybody, while the goods are still here.
@@ -36,10 +36,10 @@ pub enum CancelError {
     /// There is no operation of that key.
     #[error("there is no operation of that key")]
     Unknown,
-    /// It ended otherwise.
+    /// It ended approved or declined.
     #[error("it is {} already", .0.state)]
     Final(Box<Operation>),
-    /// The goods were handed over for it: only a write-off cancels it.
+    /// The goods were handed over for it: only a write-off ([`CancelAs::WriteOff`]) cancels it.
     #[error("its goods were handed over before the bank answered: cancelling it is a write-off")]
     AcceptedOffline(Box<Operation>),
     /// The file.
@@ -52,7 +52,11 @@ pub enum CancelError {
 /// One that was never sent is `cancelled` here and now. The bank is told all the same, in the background, because this file may
 /// be a copy of one that did send it; an answer other than `cancelled` comes to
 /// [`on_late_answer`](crate::Outbox::on_late_answer). Of one that was perhaps sent the wish is saved, and brought to the bank
-/// until it says `cancelled`, or that it ended otherwise after all.
+/// until it says `cancelled`, or that it ended otherwise after all. The refunds that wait for a payment which is cancelled here
+/// and now go with it. No hook runs: what the caller keeps beside it, it writes in this same transaction.
+///
+/// A [`Contract`](crate::Contract) without a call for [`Ask::Cancel`](crate::Ask::Cancel) tells nobody: then cancel only what is
+/// `saved`; all else would need attention, for good.
 ///
 /// # Errors
 /// See [`CancelError`].
@@ -105,7 +109,7 @@ fn wish(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> rusqlite::R
 /// Why an operation is not accepted offline. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// There is no payment of that key.
+    /// There is no payment of that key: refunds and messages are not accepted offline.
     #[error("there is no payment of that key")]
     Unknown,
     /// It has ended: there is nothing to accept.
@@ -120,7 +124,7 @@ pub enum AcceptError {
 }
 
 /// Marks a payment as accepted before the bank has answered, in the caller's transaction: the goods are gone, at the shop's
-/// risk. Its bytes stay as they are, and it goes on being tried. The same again changes nothing.
+/// risk. Its bytes stay as they are, and it goes on being tried. The same again changes nothing. No hook runs.
 ///
 /// # Errors
 /// See [`AcceptError`].

@@ -15,13 +15,13 @@ const ROWS_MAX: usize = 500;
 pub struct Changes {
     /// The operations as they are now, each once, in the order of their last change.
     pub operations: Vec<Operation>,
-    /// The place in the log up to which this is.
+    /// The place in the log up to which this is: an [`Attempt::seq`](crate::Attempt::seq), or where it was asked from.
     pub up_to: i64,
     /// Whether the log goes on.
     pub more: bool,
 }
 
-/// The end of the log of attempts, for [`changed_since`].
+/// The end of the log of attempts, for [`changed_since`]; 0 where it is empty.
 ///
 /// # Errors
 /// The file could not be read.
@@ -29,7 +29,8 @@ pub fn last_change(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM attempts")?.query_row([], |row| row.get(0))
 }
 
-/// What changed after a place in the log: for a listener that missed events. Page on with `up_to` while there is more.
+/// What changed after a place in the log: for a listener that missed events, or that starts. Page on with `up_to` while there is
+/// more; 500 lines of the log are read at a time.
 ///
 /// # Errors
 /// The file could not be read.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
-/// Where the outbox has its time from.
+/// Where the outbox has its time from. One that jumps or stands still delays nothing by more than the longest back-off, and
+/// reorders nothing.
 pub trait Clock: Send + Sync + 'static {
     /// What the clock on the wall says. It may jump.
     fn now(&self) -> Timestamp;
@@ -13,11 +14,12 @@ pub trait Clock: Send + Sync + 'static {
     /// Time that only goes forward, from any beginning. It may stand still while the machine sleeps.
     fn monotonic(&self) -> Duration;
 
-    /// Waits. May wait longer, while the machine sleeps.
+    /// Waits at least so long. May wait longer, while the machine sleeps; the outbox never asks for more than
+    /// [`Settings::slice`](crate::Settings::slice) (5 s).
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// The machine's own clocks.
+/// The machine's own clocks, and tokio's timers.
 #[derive(Clone, Debug)]
 pub struct SystemClock {
     start: Instant,

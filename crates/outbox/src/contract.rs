@@ -14,16 +14,17 @@ use crate::state::Ask;
 use crate::step::BankIdentity;
 use crate::transport::Call;
 
-/// Who the other side is, and what it promises about keys.
+/// Who the other side is, and what it promises about keys. It is asked anew at each introduction, so it may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Operations are bound to it from their first call on, and go to no other.
+    /// Operations are bound to it from their first call on, and go to no other: where another one answers at the same address,
+    /// or to another secret, they wait. One that has no name of its own gets one by its contract, always the same.
     pub identity: BankIdentity,
     /// How long it repeats its answer to a known key. What was first sent longer ago is looked up before it is sent again;
     /// nothing is where it does so for ever ([`Promise::for_ever`]).
     pub retention: SignedDuration,
     /// Whether a key, once used, is never executed again, however old. Where it isn't, what was perhaps sent and is not known
-    /// there after the retention is left to a person.
+    /// there after the retention is left to a person, and so is its cancellation.
     pub permanent: bool,
 }
 
@@ -60,27 +61,39 @@ impl StoredRequest {
     }
 }
 
-/// What the other side understands.
+/// What the other side understands. `examples/webhooks.rs` has a short one.
 ///
-/// **What an implementation must keep**: [`Reading::Final`] and [`Reading::Cancelled`] only for an answer that surely is the
-/// other side's own and about this operation; everything doubtful is [`Reading::Foreign`], and is asked again under the same
-/// key. A [`Reading::Final`] that is wrong can't be taken back.
+/// **What an implementation must keep**
+/// - [`Reading::Final`] and [`Reading::Cancelled`] only for an answer that surely is the other side's own and about this
+///   operation; everything doubtful is [`Reading::Foreign`], and is asked again under the same key. A [`Reading::Final`] that is
+///   wrong can't be taken back.
+/// - [`Reading::Busy`] too only for its own word: whoever says it holds everybody.
+/// - Each call that sends the request sends its bytes as they were saved, and has the key in it, so that the other side can tell
+///   a repeat. The key is the same in all of them.
+/// - The same arguments give the same call, in every version of the program: operations outlive it. [`Contract::call`] runs in a
+///   commit of the file, so it is quick, and asks nobody.
+/// - It answers always. A panic in it counts as a fault of the operation, and the third sets that aside.
+///
+/// Whether the other side keeps its half (see the [crate's page](crate#what-the-other-side-must-do)) can't be found out from here.
 pub trait Contract: Send + Sync + 'static {
     /// The question that shows that the other side is there, and who it is. It changes nothing there. It is asked at the start,
     /// after each change of address or secret and after each failure of the transport, before anything is sent.
     fn introduction(&self) -> Call;
 
-    /// What the answer to it means.
+    /// What the answer to it means. `now` is our clock, for a `Retry-After` that is a date.
     ///
     /// # Errors
-    /// How an answer is read that is no introduction: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.
+    /// How an answer is read that is no introduction: `Foreign`, `NotAllowed`, `Busy` or `Trouble`. It is asked again with
+    /// back-off, and until then nothing is sent.
     fn read_introduction(&self, answer: &Answer, now: Timestamp) -> Result<Promise, Reading>;
 
     /// The call that asks this for the operation. None where the other side has no such call: then the operation needs
-    /// attention. The key of the operation must be in every call that sends its request.
+    /// attention; but one that was cancelled here before it was sent is done with, as nobody can be told.
+    ///
+    /// The key of the operation must be in every call that sends its request ([`Ask::sends`]).
     fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call>;
 
-    /// What the answer to that call means.
+    /// What the answer to that call means. `now` is our clock, for a `Retry-After` that is a date.
     fn read(
         &self,
         ask: Ask,
@@ -91,8 +104,9 @@ pub trait Contract: Send + Sync + 'static {
     ) -> Reading;
 }
 
-/// The contract of Kassa's bank: `GET /v1/policy`, payments and refunds under `Idempotency-Key`,
-/// `GET /v1/operations/{key}`, `PUT /v1/operations/{key}/cancellation`, and problem documents for all that is no result.
+/// The contract of Kassa's bank: `GET /v1/policy`, payments and refunds under `Idempotency-Key` (after
+/// draft-ietf-httpapi-idempotency-key-header), `GET /v1/operations/{key}`, `PUT /v1/operations/{key}/cancellation`, and problem
+/// documents (RFC 9457) for all that is no result. `docs/openapi.json` of the repository has it whole. It sends no messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BankContract;
 

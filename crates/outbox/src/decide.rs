@@ -3,6 +3,9 @@
 //! The state of the queue goes in with one event, the time and some chance; the new state comes out with the effects that a
 //! driver performs and reports on. The rows themselves stay in the file; only those in flight are known here.
 //!
+//! Users of the crate don't need it: [`Outbox`](crate::Outbox) drives it. It is public so that schedules can be run through it
+//! that no clock and no socket would give.
+//!
 #![doc = include_str!("../../../docs/OUTBOX.md")]
 
 use std::collections::BTreeMap;
@@ -83,7 +86,8 @@ pub struct Queue {
     stopping: bool,
 }
 
-/// Decides. See the module.
+/// Takes one event at `now` into the queue, and gives back what is to be done. `random` is all the chance in it, so the same
+/// arguments decide the same.
 #[must_use]
 pub fn decide(mut queue: Queue, event: Event, now: Timestamp, random: u64) -> (Queue, Vec<Effect>) {
     let mut random = Random::new(random);

@@ -17,7 +17,7 @@ pub enum ExportError {
     /// The file could not be read.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// It could not be written where it was to go.
+    /// It could not be written where it was to go. What was written before it is there.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -29,8 +29,8 @@ struct Exported<'a> {
     attempts_log: &'a [Attempt],
 }
 
-/// Writes every operation with its log, oldest first, as a line of JSON each, and gives their number. It holds no card token and
-/// no secret. Call it in one reading transaction, as [`store::Store::read`] gives one: then it is one state of the file.
+/// Writes every operation with its log (`attempts_log`), oldest first, as a line of JSON each, and gives their number. It holds no
+/// card token, no secret and no request body. Call it in one reading transaction, as [`store::Store::read`] gives one: then it is one state of the file.
 ///
 /// # Errors
 /// See [`ExportError`].

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::columns::{json, optional, stored, time};
 use crate::state::State;
 
-/// What is asked.
+/// What kind of thing is asked. Which it is decides what else an operation has: see [`Request`](crate::Request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -47,41 +47,44 @@ pub struct Money {
     pub currency: Currency,
 }
 
-/// One operation, as the file has it. It holds no card token and no secret.
+/// One operation, as the file has it: a copy, that doesn't change with it. It holds no card token, no secret and no request body.
+///
+/// Times are of our clock, to the millisecond.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
-    /// Its place in the order of saving.
+    /// Its place in the order of saving: ascending, never used twice.
     pub seq: i64,
-    /// The idempotency key, the same in every attempt.
+    /// The idempotency key (draft-ietf-httpapi-idempotency-key-header), the same in every attempt.
     pub key: Key,
-    /// The short form of the key, for people.
+    /// The short form of the key, for people to name it by: four characters, not unique.
     pub short_code: ShortCode,
     /// The intent that it was saved for.
     pub intent_id: Uuid,
     /// The intent that it took the place of.
     pub replaces: Option<Uuid>,
-    /// What it belongs to.
+    /// What it belongs to: one in flight at a time in each lane.
     pub lane: String,
     /// What is asked.
     pub kind: Kind,
     /// Of a refund: the key of the payment that it gives back.
     pub payment_key: Option<Key>,
-    /// How far it is.
+    /// How far it is: see the [crate's page](crate#what-an-operation-is-in-each-state).
     pub state: State,
     /// What it moves; none of a message.
     #[serde(flatten)]
     pub money: Option<Money>,
-    /// How often its request was sent, or was about to be: counted before the first byte.
+    /// How often its request was sent, or was about to be: counted before the first byte. Look-ups and cancellations don't count.
     pub attempts: u32,
     /// When it was saved.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When it last changed. A wake that makes it due at once is no change.
     pub updated_at: Timestamp,
     /// When it became final.
     pub settled_at: Option<Timestamp>,
-    /// When it is tried (or, where it needs attention, looked up) next; none while a call runs.
+    /// When it is tried (or, where it needs attention, looked up) next, at the earliest; none while a call runs, and once it is
+    /// final. What holds all of the queue is not in it: see [`Summary::next_attempt_at`](crate::Summary::next_attempt_at).
     pub due_at: Option<Timestamp>,
-    /// The bank's own `Retry-After`: nothing is sent before it.
+    /// The bank's own `Retry-After` for this operation: it is not asked for before it, whoever wakes the queue.
     pub not_before: Option<Timestamp>,
     /// When the goods were handed over before the bank had answered.
     pub accepted_offline_at: Option<Timestamp>,
@@ -89,15 +92,18 @@ pub struct Operation {
     pub cancel_wished_at: Option<Timestamp>,
     /// It was cancelled here, and the bank has not confirmed yet that it never charges it: see [`crate::cancel`].
     pub tombstone: bool,
-    /// Why it needs attention, waits for another bank, or was cancelled with its payment.
+    /// Why it needs attention, waits for another bank, or was cancelled with its payment: a word, a colon and what else is to be
+    /// said. `request-invalid: …` and other problems of the bank, `bank: …`, `forgotten: …`, `unsendable: …`, `not-offered: …`,
+    /// `fault: …`; `other-bank: MERCHANT at BANK`; `payment-declined`, `payment-cancelled`.
     pub reason: Option<String>,
     /// How the last answer was read, where it wasn't final: `no-connection`, `in-progress`, `rate-limited`, …
     pub last_answer: Option<String>,
-    /// The bank's own object, once final: a payment or a refund.
+    /// The bank's own object, once final: a payment or a refund, or what the contract kept of the answer to a message. None of one
+    /// that is cancelled.
     pub result: Option<Value>,
-    /// The bank of its first call.
+    /// The bank of its first call: it goes to no other.
     pub bank_id: Option<Uuid>,
-    /// The merchant of its first call.
+    /// The merchant of its first call, as whom that bank knew us.
     pub merchant: Option<String>,
 }
 
@@ -118,7 +124,7 @@ impl Operation {
         self.text("decline_code")
     }
 
-    /// The bank's id of the payment or refund.
+    /// The bank's id of the payment or refund: the member `id` of its result.
     #[must_use]
     pub fn bank_reference(&self) -> Option<&str> {
         self.text("id")
@@ -203,7 +209,7 @@ pub fn replacement_of(conn: &Connection, intent_id: Uuid) -> rusqlite::Result<Op
     one(conn, "replaces = ?1", [intent_id.as_bytes()])
 }
 
-/// The refunds of a payment, in the order of saving.
+/// The refunds of a payment, in every state, in the order of saving.
 ///
 /// # Errors
 /// The file could not be read.
@@ -213,14 +219,14 @@ pub fn refunds_of(conn: &Connection, payment: &Key) -> rusqlite::Result<Vec<Oper
         .collect()
 }
 
-/// Which operations to list.
+/// Which operations to list: by default the oldest 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Only those in this state.
     pub state: Option<State>,
-    /// Only those saved before this one.
+    /// Only those saved before this one, by its [`Operation::seq`].
     pub before_seq: Option<i64>,
-    /// Only those saved after this one.
+    /// Only those saved after this one, by its [`Operation::seq`].
     pub after_seq: Option<i64>,
     /// Newest first; else oldest first.
     pub newest_first: bool,

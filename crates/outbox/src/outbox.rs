@@ -28,14 +28,17 @@ use crate::transport::Transport;
 /// Events that a slow listener may be behind before it misses some.
 const EVENTS_MAX: usize = 1_024;
 
-/// What the caller does with each change of an operation, in the same commit as the change.
+/// What the caller does with each change of an operation, in the same commit as the change. See [`Outbox::on_change`].
 pub type OnChange = Arc<dyn Fn(&Connection, &Operation) -> rusqlite::Result<()> + Send + Sync>;
 
 /// What the caller does with a result that came after another one was final, in the commit that logs it. The operation is what
 /// it was; a refusal of the hook changes nothing.
 pub type OnLateAnswer = Arc<dyn Fn(&Connection, &Operation, &LateAnswer) -> rusqlite::Result<()> + Send + Sync>;
 
-/// The queue over one file. Clones are the same queue.
+/// The queue over one file. Clones are the same queue, and dropping one ends nothing.
+///
+/// Made by [`Outbox::new`] and the methods that change it, before [`Outbox::start`]: a clone that was made before a change does not
+/// have it.
 #[derive(Clone)]
 pub struct Outbox {
     pub(crate) store: Store,
@@ -106,12 +109,13 @@ pub enum StartError {
     NoRuntime,
 }
 
-/// How settling ended.
+/// How settling ended. Nothing more is sent from here, and what was in flight is `unknown` in the file, or `sending` where the
+/// file didn't take it in 5 s: the next start goes on with either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to.
+    /// It was told to, by its token.
     Stopped,
-    /// Another owner took the file over, lock or no lock. Nothing more is sent here.
+    /// Another owner took the file over, lock or no lock.
     TakenOver,
 }
 
@@ -122,7 +126,8 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// The queue of a file that has the tables of [`crate::MIGRATIONS`], for Kassa's bank.
+    /// The queue of a file that has the tables of [`MIGRATIONS`], for Kassa's bank, with the figures, the clock and the chance
+    /// that a till uses. Nothing is read, and nothing sent, before [`Outbox::start`].
     #[must_use]
     pub fn new(store: Store) -> Outbox {
         Outbox {
@@ -138,33 +143,44 @@ impl Outbox {
         }
     }
 
-    /// Has `hook` run in the commit of each change of an operation, so that what the caller keeps beside it never disagrees.
-    /// Where it refuses three times, the operation is set aside.
+    /// Has `hook` run in the commit of each change of an operation, so that what the caller keeps beside it never disagrees: the
+    /// beginning of each call (request, look-up, cancellation), its end, what a start finds left in flight, and a refund that
+    /// follows its payment. It gets the operation as that commit leaves it. It doesn't run for what the caller does itself, in a
+    /// transaction of its own ([`enqueue`](crate::enqueue), [`cancel`](crate::cancel),
+    /// [`accept_offline`](crate::accept_offline)).
+    ///
+    /// It runs on the file's one writing thread: it must not end the transaction, wait or panic, and the same change may be
+    /// brought to it more than once. Where it returns an error of the file itself (full, locked, I/O), the change is tried again
+    /// until it is taken. Any other error, and a panic, counts as a fault of the operation: the change is taken back, the call
+    /// made again later, and at the third fault it is set aside as `needs_attention` with what the bank said in its log. That
+    /// change, and the taking over at a start, stand even where the hook refuses them, so that nothing is stuck.
     #[must_use]
     pub fn on_change(self, hook: OnChange) -> Outbox {
         Outbox { on_change: Some(hook), ..self }
     }
 
-    /// Has `hook` run where the bank says another end of an operation than the one it said before: an alarm for the caller's
-    /// audit, never a change.
+    /// Has `hook` run where the bank says another end of an operation than the one that it said before, or than the cancellation
+    /// here: an alarm for the caller's audit, never a change. It runs in the commit of the log's line `late-answer`; its error or
+    /// panic is logged, and changes nothing.
     #[must_use]
     pub fn on_late_answer(self, hook: OnLateAnswer) -> Outbox {
         Outbox { on_late_answer: Some(hook), ..self }
     }
 
-    /// Has the operations sent to somebody else than Kassa's bank.
+    /// Has the operations sent to somebody else than Kassa's bank. All that is in the file goes by this contract, also what was
+    /// saved before it.
     #[must_use]
     pub fn with_contract(self, contract: Arc<dyn Contract>) -> Outbox {
         Outbox { contract, ..self }
     }
 
-    /// Other figures than the till's.
+    /// Other figures than the till's. They hold from the next start on, for what was saved before too.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Outbox {
         Outbox { settings, ..self }
     }
 
-    /// Another clock than the machine's.
+    /// Another clock than the machine's: for tests.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Outbox {
         Outbox { clock, ..self }
@@ -190,8 +206,11 @@ impl Outbox {
         saving::enqueue(tx, new, Key::v7(now, random), now)
     }
 
-    /// Starts the task that settles. It goes on until `shutdown`; what is in flight then is left `unknown`, durably. The
-    /// start is a Check now.
+    /// Starts the task that settles. It goes on until `shutdown`; what is in flight then is left `unknown`, durably, within 5 s. The
+    /// start is a [Check now](Outbox::check_now). Nothing is sent before the bank has said who it is.
+    ///
+    /// The task ends by `shutdown` alone, or where another owner takes the file over. After a panic of its own it starts again, and
+    /// a file that can't be read or written is tried again until it can. To drop the handle changes nothing.
     ///
     /// One owner settles a file, for the life of its task: a lock beside the file says so.
     ///
@@ -253,29 +272,32 @@ impl Outbox {
         }
     }
 
-    /// Says that an operation was saved. Call it after the commit; a call that is forgotten costs some seconds, no more.
+    /// Says that an operation was saved. Call it after the commit; a call that is forgotten costs up to 5 s, no more.
     pub fn wake(&self) {
         self.signals.set(&self.signals.new_operation);
     }
 
-    /// Tries everything at once, and looks up what needs attention. What the bank asked to wait for is still waited for.
+    /// Tries everything at once, and looks up what needs attention. What the bank asked to wait for is still waited for, and a bank
+    /// that is away is asked twice a second at most, however often this is called.
     pub fn check_now(&self) {
         self.signals.set(&self.signals.check_now);
     }
 
-    /// Says that the network changed: a reason to try now.
+    /// Says that the network changed: a reason to try now, as [`Outbox::check_now`] is. It is never needed.
     pub fn network_changed(&self) {
         self.signals.set(&self.signals.network_changed);
     }
 
     /// Goes on with another address or another secret. The bank is asked who it is before anything is sent; what was first
-    /// sent to another bank waits for that one.
+    /// sent to another bank waits for that one. A `Retry-After` holds on where the address is the same. Where no task runs, the
+    /// next one takes it, in the place of what [`Outbox::start`] is given.
     pub fn change_bank(&self, transport: Arc<dyn Transport>) {
         *self.signals.bank.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport);
         self.signals.notify.notify_one();
     }
 
-    /// What happens from now on. A listener that is too slow is told that it missed some, and reads the file again.
+    /// What happens from now on. A listener that is more than 1,024 events behind is told that it missed some
+    /// (`RecvError::Lagged`), and reads the file again: [`changed_since`](crate::changed_since).
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()

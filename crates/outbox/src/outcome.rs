@@ -8,7 +8,8 @@ use crate::settings::Settings;
 use crate::state::{Ask, State};
 use crate::step::Row;
 
-/// How an operation's row becomes after a call, with the line for its log.
+/// How an operation's row becomes after a call, with the line for its log: what [`Effect::Save`](crate::decide::Effect::Save) makes
+/// durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Its new state.

@@ -291,12 +291,12 @@ pub(crate) enum Saved {
     NotKept(Box<Operation>),
 }
 
-/// A result that came after another one was final.
+/// An end that came after another one was final: see [`Outbox::on_late_answer`](crate::Outbox::on_late_answer).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateAnswer {
-    /// How it would have ended.
+    /// How it would have ended, or stand now: `needs_attention` where the bank's people must look at what was cancelled here.
     pub state: State,
-    /// The bank's object, where it gave one.
+    /// The bank's object as it wrote it, where it gave one.
     pub result: Option<String>,
 }
 

@@ -13,20 +13,21 @@ use crate::state::State;
 /// How the stored bytes were made, so that a later version knows what it has before it.
 const BODY_VERSION: i64 = 1;
 
-/// What a new operation asks of the bank.
+/// What a new operation asks of the bank. Its bytes are made when it is saved, and never again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
-    /// Charge a card. With `accepted_offline_at`, the goods were handed over from the outset.
+    /// Charge a card, by Kassa's bank. With `accepted_offline_at`, the goods were handed over from the outset.
     Payment(PaymentRequest),
-    /// Give money back of a payment that this outbox made. It waits until that payment is approved, and gets its bytes then.
+    /// Give money back of a payment that this outbox made. It waits until that payment is approved, and gets its bytes then; where
+    /// the payment ends otherwise, it is cancelled. Together with the other refunds never more than the payment.
     Refund {
         /// The key of the payment, in any state but declined and cancelled.
         payment: Key,
         /// How much of it, in minor units of its currency.
         amount: Amount,
     },
-    /// Anything else, for a [`Contract`](crate::Contract) of your own.
+    /// Anything else, for a [`Contract`](crate::Contract) of your own. Kassa's bank is sent none: there it needs attention.
     Message(Message),
 }
 
@@ -42,7 +43,7 @@ impl From<Message> for Request {
     }
 }
 
-/// A request with no money in it.
+/// A request with no money in it. Whether the same intent is the same message is told by its bytes: make them alike each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// `POST`, `PUT`, …
@@ -73,14 +74,16 @@ impl Message {
     }
 }
 
-/// One thing to ask of the bank, exactly once.
+/// One thing to ask of the bank, exactly once. [`NewOperation::new`] is the short way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOperation {
-    /// Made before the click, when the dialog opens: however often it is clicked, it is one operation.
+    /// Made before the click, when the dialog opens: however often it is clicked, it is one operation. Unique over all operations of
+    /// the file, in every state, for ever.
     pub intent_id: Uuid,
-    /// The intent that this one takes the place of. It must have ended without money: declined or cancelled.
+    /// The intent that this one takes the place of. It must have ended without money: declined or cancelled. Each is replaced once.
     pub replaces: Option<Uuid>,
-    /// What it belongs to (the till's sale): one in flight at a time in each lane, in the order of saving.
+    /// What it belongs to (the till's sale), any text: one in flight at a time in each lane, in the order of saving. What shares no
+    /// order gets a lane of its own.
     pub lane: String,
     /// What to ask.
     pub request: Request,
@@ -105,11 +108,12 @@ impl NewOperation {
 pub struct Enqueued {
     /// The one operation of the intent.
     pub operation: Operation,
-    /// It was there already, in whatever state; nothing was written.
+    /// It was there already, in whatever state; nothing was written. Then the caller's own rows are there too.
     pub existed: bool,
 }
 
-/// Why nothing was saved. The caller's transaction is as it was before, apart from [`EnqueueError::Sqlite`].
+/// Why nothing was saved. The caller's transaction is as it was before, apart from [`EnqueueError::Sqlite`]. Each text is one line
+/// for people.
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
     /// The intent has an operation of another amount, currency or card, for another payment, or with another message. What is
@@ -119,16 +123,16 @@ pub enum EnqueueError {
     /// What it is to replace was never saved.
     #[error("what it replaces is not known")]
     ReplacesUnknown,
-    /// What it is to replace may still move money, or has.
+    /// What it is to replace may still move money, or has: it is in this state.
     #[error("what it replaces is {0}, so money may have moved for it")]
     NotReplaceable(State),
-    /// What it is to replace was replaced before.
+    /// What it is to replace was replaced before, by this operation.
     #[error("it was replaced before")]
     AlreadyReplaced(Box<Operation>),
-    /// There is no payment of that key.
+    /// There is no payment of that key in this file.
     #[error("there is no payment of that key")]
     PaymentUnknown,
-    /// The payment was declined or cancelled, or is to be: there is nothing to give back.
+    /// The payment was declined or cancelled, or is to be: there is nothing to give back. With the word for which.
     #[error("the payment is {0}: there is nothing to give back")]
     NothingToRefund(&'static str),
     /// More than what is left of the payment, refunds that are under way counted.
@@ -161,7 +165,8 @@ struct Line<'a> {
 /// Saves an operation in the caller's transaction, with whatever else the caller writes there. Nothing leaves before that
 /// transaction is committed. An intent that has an operation, in any state, gets that one back.
 ///
-/// `key` is used only where a new operation is made. Wake the outbox after the commit.
+/// `key` is used only where a new operation is made, and must have been used for nothing else. `now` is when it is saved, and due.
+/// [`Outbox::enqueue`](crate::Outbox::enqueue) has both. [Wake](crate::Outbox::wake) the outbox after the commit.
 ///
 /// # Errors
 /// See [`EnqueueError`]; on any of them nothing must be sent, so roll back.

@@ -4,12 +4,13 @@ use jiff::SignedDuration;
 
 use crate::backoff::Backoff;
 
-/// How patient and how quick the outbox is. The default is what a till uses; tests are less patient.
+/// How patient and how quick the outbox is. The default is what a till uses, and is named with each; tests are less patient.
+/// Nothing of it is kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// After a failure, of an operation and of the bank alike: 0.5 s, doubling, up to 30 s.
+    /// After a failure, of an operation and of the bank alike: up to 0.5 s, doubling, up to 30 s.
     pub backoff: Backoff,
-    /// Operations that a call runs for at once: 4.
+    /// Operations that a call runs for at once, look-ups and cancellations among them: 4.
     pub in_flight_max: usize,
     /// The shortest `Retry-After` that is believed, so that a bank that says 0 is not stormed: 1 s.
     pub retry_after_min: SignedDuration,
@@ -17,19 +18,21 @@ pub struct Settings {
     pub retry_after_max: SignedDuration,
     /// Drawn on top of each `Retry-After`, so that tills don't come together: up to 1 s.
     pub retry_after_jitter: SignedDuration,
-    /// How often what needs attention is looked up: every 15 min.
+    /// How often what needs attention is looked up: every 15 min. After a look-up that failed, the back-off.
     pub attention_every: SignedDuration,
-    /// After how many panics in its handling an operation is set aside: 3.
+    /// After how many panics in its handling, ever, an operation is set aside: 3. An error of the caller's hook counts as one.
     pub panics_max: u32,
     /// After how many deaths of the process in a row an operation is tried alone: 2.
     pub deaths_alone: u32,
     /// Operations in the first second after an outage; it doubles with each second: 20.
     pub drain_per_s: u32,
-    /// The longest sleep, after which clocks are compared and the file is looked at again: 5 s.
+    /// The longest sleep, after which clocks are compared and the file is looked at again: 5 s. So late is what nobody woke the
+    /// outbox for.
     pub slice: SignedDuration,
     /// How far wall and monotonic clock may part between two looks before it counts as a jump or a suspend: 2 s.
     pub drift_max: SignedDuration,
-    /// How long one call, or one write to the file, may take before it counts as not answered: 15 s.
+    /// How long one call, or one look or write to the file, may take before it counts as not answered: 15 s. More than a transport
+    /// takes by itself ([`HttpTransport`](crate::HttpTransport): 10 s).
     pub deadline: SignedDuration,
 }
 

@@ -3,7 +3,8 @@
 use protocol::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// How far an operation is at the till.
+/// How far an operation is, on this side. What the outbox does in each, what you may do and what never happens is on the
+/// [crate's page](crate#what-an-operation-is-in-each-state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -11,11 +12,11 @@ pub enum State {
     Saved,
     /// A call is running, or the bank said that it is at it.
     Sending,
-    /// Perhaps sent, and no valid answer: nobody may call it failed.
+    /// Perhaps sent, and no valid answer that ends it: nobody may call it failed.
     Unknown,
-    /// Final: the money moved.
+    /// Final: the bank did it. The money moved; the message was taken.
     Approved,
-    /// Final: the money did not move.
+    /// Final: the bank refused it for good. No money moved.
     Declined,
     /// Final: never sent, or the bank confirmed that this key never charges.
     Cancelled,
@@ -55,13 +56,13 @@ impl State {
         State::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// Whether it never changes any more.
+    /// Whether it never changes any more: approved, declined, cancelled.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, State::Approved | State::Declined | State::Cancelled)
     }
 
-    /// Whether the outbox still brings it to its end by itself.
+    /// Whether the outbox still brings it to its end by itself: saved, sending, unknown.
     #[must_use]
     pub const fn is_unsettled(self) -> bool {
         matches!(self, State::Saved | State::Sending | State::Unknown)
@@ -86,13 +87,13 @@ impl std::fmt::Display for State {
 /// What the next call for an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// Its request, byte for byte.
+    /// Its request, byte for byte, under its key.
     Send,
     /// What became of its key: `GET`, which changes nothing.
     LookUp,
-    /// Its request again, after the bank said that it doesn't know the key.
+    /// Its request again, the same as [`Ask::Send`], after a look-up said that the key is not known.
     Resend,
-    /// That its key never charges: somebody wished it cancelled.
+    /// That its key shall never charge: somebody wished it cancelled, or it was cancelled here before it was sent.
     Cancel,
 }
 

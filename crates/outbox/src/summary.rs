@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::columns::{Ms, Stored, time};
 
-/// How far the backlog of an outage is settled.
+/// How far the backlog of an outage is settled: counts, for a bar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Operations of it that are settled, or need attention.
@@ -15,7 +15,7 @@ pub struct Backlog {
     pub total: u32,
 }
 
-/// How the queue stands.
+/// How the queue stands, as the file has it: true over restarts, and of a task that runs elsewhere. Counts are of operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Operations that are not final and need nobody's attention: `saved`, `sending`, `unknown`.
@@ -24,7 +24,7 @@ pub struct Summary {
     pub sending: u32,
     /// The rest of them.
     pub waiting: u32,
-    /// What the unsettled come to, in minor units for each currency.
+    /// What the unsettled come to, payments and refunds alike, in minor units for each currency.
     pub amounts: Vec<(Currency, i64)>,
     /// When the oldest unsettled one was saved.
     pub oldest_at: Option<Timestamp>,
@@ -32,7 +32,7 @@ pub struct Summary {
     pub needs_attention: u32,
     /// Unsettled refunds that wait for a payment that a person must look at.
     pub blocked: u32,
-    /// Operations that were cancelled here, and of which the bank is still to be told.
+    /// Operations that were cancelled here, and of which the bank is still to be told. They are final, so not unsettled.
     pub tombstones: u32,
     /// How far what waited during the last outage is settled; none where nothing of it is left.
     pub backlog: Option<Backlog>,
@@ -40,19 +40,19 @@ pub struct Summary {
     pub clock_gap_s: Option<i64>,
     /// Unsettled operations that belong to another bank or merchant than the one that is asked now.
     pub other_bank: u32,
-    /// Why nothing at all is sent: the bank refuses our secret.
+    /// Why nothing at all is sent: the bank refuses our secret. The problem's name, such as `unauthorized`.
     pub paused: Option<String>,
     /// Whether the bank answered when it was last asked; none before the first time.
     pub bank_reachable: Option<bool>,
-    /// How it failed to, where it did.
+    /// What is in the way, where something is: how its answer, or the absence of one, was read.
     pub bank_problem: Option<String>,
-    /// When a valid answer last came.
+    /// When a valid answer last came, by our clock.
     pub last_contact_at: Option<Timestamp>,
     /// When the bank is asked next for an unsettled operation; none while it is being asked for all that it may be asked for.
     pub next_attempt_at: Option<Timestamp>,
 }
 
-/// How the queue stands at `now`.
+/// How the queue stands at `now`, which only [`Summary::next_attempt_at`] depends on. It reads what is open, however much is final.
 ///
 /// # Errors
 /// The file could not be read.
@@ -131,7 +131,8 @@ fn backlog(conn: &Connection) -> rusqlite::Result<Option<Backlog>> {
     Ok((left > 0).then(|| Backlog { settled: total.saturating_sub(left), total: total.max(left) }))
 }
 
-/// The earliest due time of those that may be asked for (not of another bank, not behind an older one of its lane), but not before the bank's `Retry-After`, nor before the next probe while the bank is away.
+/// The earliest due time of those that may be asked for (not of another bank, not behind an older one of its lane), but not before
+/// the bank's `Retry-After`, nor before the next probe while the bank is away.
 fn next_attempt_at(conn: &Connection, now: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
     let due = conn
         .prepare_cached(concat!(

@@ -17,7 +17,7 @@ const WHOLE: Duration = Duration::from_secs(10);
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
-/// A text that is never printed.
+/// A text that is never printed: its `Debug` is `Secret(…)`. It is not kept in the file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -41,12 +41,14 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Where the bank is, and our secret there.
+/// Where the bank (or whoever the [`Contract`](crate::Contract) describes) is, and our secret there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bank {
-    /// Its address: `https://…`, or `http://` on this machine.
+    /// Its address: `https://…`, or `http://` on this machine; perhaps with a path, which then stands before each call's. No user,
+    /// no query.
     pub url: String,
-    /// What names the merchant.
+    /// What names us there, sent as `Authorization: Bearer …` (RFC 6750) with each call. Nothing is sent where it is empty; a
+    /// contract may put another `authorization` into its calls.
     pub token: Secret,
 }
 
@@ -58,13 +60,13 @@ impl Bank {
     }
 }
 
-/// Why a bank can't be asked at all.
+/// Why a bank can't be asked at all. Each text is one line for people, without the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum BankError {
-    /// The address is none.
-    #[error("the bank's address is no http or https address")]
+    /// The address is none, or has a user, a query or a fragment.
+    #[error("the bank's address is no http or https address, or has more than a host and a path")]
     Address,
-    /// Money would go over the network in the clear.
+    /// Money and secret would go over the network in the clear.
     #[error("the bank's address must begin with https:// unless it is on this machine")]
     NotEncrypted,
     /// The secret has characters that no header can hold.
@@ -75,16 +77,17 @@ pub enum BankError {
     Client(reqwest::Error),
 }
 
-/// One request.
+/// One request, as a [`Contract`](crate::Contract) makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// `GET`, `POST`, `PUT`.
     pub method: String,
-    /// Path below the bank's address.
+    /// Path below the bank's address, beginning with `/`, perhaps with a `?query`. It stands in the log: no secret in it.
     pub path: String,
-    /// Headers beside those that the transport makes: the key, above all.
+    /// Headers beside those that the transport makes: the key, above all. One of the same name stands in the place of the
+    /// transport's own `authorization` and `content-type`.
     pub headers: Vec<(String, String)>,
-    /// The body, JSON, byte for byte.
+    /// The body, byte for byte; `application/json` where no header says otherwise.
     pub body: Option<Vec<u8>>,
 }
 
@@ -95,7 +98,7 @@ impl Call {
         Call { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: None }
     }
 
-    /// The same call with one more header.
+    /// The same call with one more header. A name or a value that no header can hold sets the operation aside.
     #[must_use]
     pub fn with(mut self, name: &str, value: String) -> Call {
         self.headers.push((name.to_owned(), value));
@@ -110,16 +113,21 @@ impl Call {
 }
 
 /// What carries calls to the bank. It must never send a call twice, follow a redirect, or say that no connection was made
-/// where a byte may have left.
+/// where a byte may have left: by that word alone an operation counts as never sent.
 pub trait Transport: Send + Sync + 'static {
-    /// The bank's address, without a secret.
+    /// The bank's address, without a secret: it is kept in the file, so that a `Retry-After` is held where it was asked for.
     fn address(&self) -> &str;
 
-    /// Makes one call.
+    /// Makes one call, now. The future may be dropped at any time: after 15 s ([`Settings::deadline`](crate::Settings::deadline)),
+    /// and where the program ends.
+    ///
+    /// # Errors
+    /// Why there is no answer, see [`CallError`]. An answer of any status is none.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Answer, CallError>>;
 }
 
-/// The real one.
+/// The real one, over HTTP: 2 s to a connection, 10 s in all, an answer up to 64 KiB, no redirects, no system proxy, no kept
+/// connections, and no resend of its own. Certificates are checked as the machine does.
 #[derive(Clone, Debug)]
 pub struct HttpTransport {
     client: Client,
