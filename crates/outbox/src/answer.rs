@@ -83,7 +83,7 @@ pub struct Expected {
 }
 
 /// How an answer, or its absence, is read, and so what becomes of the operation: see the
-/// [crate's page](crate#what-an-answer-does), and `docs/OUTBOX.md` of the repository for each state with each of these.
+/// [crate's page](crate#what-an-answer-does), and the page of [`decide`](crate::decide) for each state with each of these.
 ///
 /// Names of problems are words for the log and for [`Operation::reason`](crate::Operation::reason): short, in lower case, and
 /// the contract's own.

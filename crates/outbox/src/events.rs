@@ -3,9 +3,9 @@
 use crate::operations::Operation;
 use crate::summary::Summary;
 
-/// Something changed. Each is sent after it is durable; who misses some reads the file again, or
-/// [what changed since](crate::changed_since). Nothing rests on them: to keep rows in step there is
-/// [`on_change`](crate::Outbox::on_change).
+/// Something changed, by the task that settles: what the caller does itself (save, cancel, accept) it knows already. Each is sent
+/// after it is durable; who misses some reads the file again, or [what changed since](crate::changed_since). Nothing rests on
+/// them: to keep rows in step there is [`on_change`](crate::Outbox::on_change).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {

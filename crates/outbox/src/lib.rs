@@ -16,7 +16,7 @@
 //! For requests that are too dear to be made twice and too dear to be lost, to **one** other side for each file. It is not for
 //! - another side that keeps no key. The outbox sends *at least* once, under one key for ever; it is the other side's dropping
 //!   of repeats that makes it *exactly* once. No client can do that alone.
-//! - many other sides from one file: breaker, `Retry-After` and identity are one for all that is in it. Take a file for each.
+//! - many other sides from one file: contract, breaker and `Retry-After` are one for all that is in it. Take a file for each.
 //! - high rates, or sending at a set time: four calls run at once, the oldest first, and everything is due when it is saved.
 //! - data that must go: operations and their log are never deleted, the database refuses it.
 //!
@@ -129,11 +129,13 @@
 //! handling (`fault: …`).
 //!
 //! An operation that is open may wait with the reason `other-bank: MERCHANT at BANK`: it is bound to the bank that its first
-//! call was meant for, and is sent, looked up and cancelled only there.
+//! call was meant for, and is sent, looked up and cancelled only there. While it is unsettled it holds its lane.
+//!
+//! To save, to look and to cancel, no task needs to run: what is saved waits for the next one.
 //!
 //! # What an answer does
-//! The contract reads it as one of these ([`answer::Reading`]). Every state against every answer and event, made from the code,
-//! is in `docs/OUTBOX.md` of the repository.
+//! The contract reads it as one of these ([`answer::Reading`]). Each state with each answer, and the queue with each event, made
+//! by running the code, is on the page of [`decide`] (`docs/OUTBOX.md` in the repository).
 //!
 //! | Reading | of Kassa's bank | The operation becomes, where its request was sent | Then |
 //! |---|---|---|---|
@@ -150,8 +152,9 @@
 //! | `NoAnswer` | time-out, reset, torn, longer than 64 KiB | `unknown` | the breaker opens |
 //! | `NoConnection` | refused, no route, no name | `saved` stays `saved`, all else is `unknown` | the breaker opens |
 //!
-//! After a wish to cancel, the same answers to the cancellation end it, or have the cancellation asked again. An operation that
-//! needs attention is not moved out of it by anything but an end.
+//! The same answer to a look or to a cancellation does the same: an end is an end, what is refused needs attention, and after
+//! everything else the same question is asked again with the same pauses. A request, once a cancellation is wished, is never sent
+//! again. What needs attention stays so until there is an end.
 //!
 //! # What is promised
 //! - **Durable first.** [`Store::write`](store::Store::write) answers after the commit is on the disk. An attempt is counted in
@@ -168,8 +171,8 @@
 //!   it is, what waited for the way is due at once, and goes out at 20 in the first second, doubling each second.
 //! - **`Retry-After`** is believed from 1 s to 15 min, with up to 1 s on top, and is kept in the file: no wake, no button and
 //!   no restart passes it.
-//! - **Liveness.** After faults have ended, every operation of the bank that answers which is `saved`, `sending` or `unknown`
-//!   ends with nobody touching anything (or needs attention).
+//! - **Liveness.** After faults have ended, everything that is `saved`, `sending` or `unknown`, and belongs to the bank that
+//!   answers, ends or needs attention, with nobody touching anything.
 //! - **Limits of a call**, by [`HttpTransport`]: 2 s to a connection, 10 s in all, an answer up to 64 KiB; no redirects, no
 //!   proxy, no kept connections, no resend of its own. By the outbox itself: 15 s for each call and each write to the file.
 //! - **Isolation.** An operation whose handling panics three times is set aside, and the rest go on; a panic of the task itself
@@ -235,8 +238,9 @@
 //! request that was taken offline from the outset has the mark, and the bank is told so in its bytes.
 //!
 //! # What it tells
-//! [`Outbox::subscribe`] gives [`Event`]s, each after what it tells of is durable; a listener that is more than 1,024 behind is
-//! told that it missed some, and reads on with [`changed_since`]. For a look at any time: [`by_key`], [`by_intent`], [`list`],
+//! [`Outbox::subscribe`] gives [`Event`]s of what this outbox's task does, each after it is durable; a listener that is more than
+//! 1,024 behind is told that it missed some, and reads on with [`changed_since`], which also has what was saved or cancelled
+//! by you, and what a task in another process did. For a look at any time: [`by_key`], [`by_intent`], [`list`],
 //! [`refunds_of`]; [`summary`] for the figures (unsettled and their sum, the oldest, next attempt, last contact, why nothing is
 //! sent); [`attempts`] for the history of one operation, append-only, with both clocks; [`export`] for everything, a line of
 //! JSON each. None of these holds a card token, a secret or a request's body; results, paths and the bank's problem texts they
@@ -257,9 +261,9 @@
 //! | again and again, with the same operations in flight | how often in a row | what it died with twice is tried alone, so that one that kills the program doesn't take three others along. However often, it is never given up |
 //!
 //! Where the bank dies, its side is the same as a lost answer. Where your *hook* panics, its change is taken back, see above.
-//! Where the *disk* takes no write (full, read-only, locked by another program): your write fails with nothing saved; the task
-//! makes no call that it couldn't count, keeps an answer that it couldn't store and tries to store it, and goes on by itself
-//! when the file takes a commit again. Where it dies meanwhile, that was `sending`, see above.
+//! Where the *disk* takes no write (full, read-only, locked by another program, damaged): your write fails with nothing saved,
+//! or says that it isn't known; the task makes no call that it couldn't count, keeps an answer that it couldn't store and tries
+//! to store it, and goes on by itself when the file takes a commit again. Where it dies meanwhile, that was `sending`, see above.
 //!
 //! # One owner, several processes, copies
 //! One task settles a file: [`Outbox::start`] takes the lock `FILE.settling` beside it, which lasts as long as the task and no
@@ -277,7 +281,7 @@
 //! Order is by sequence, never by time. Times are Unix milliseconds in the file; all durations here are of the wall clock, and
 //! where it parts from the monotonic one by more than 2 s (it was set, the machine slept) everything is due at once, and what
 //! was left of a `Retry-After` is still left. A due time further ahead than anything is ever planned means nothing and is due.
-//! What was sent in the future, by a clock that was wrong, counts as older than any retention. The gap between our clock and
+//! What was sent in the future, by a clock that was wrong, counts as older than any retention that ends. The gap between our clock and
 //! the bank's is in [`Summary::clock_gap_s`], and each log line of an answer has both times.
 //!
 //! # Taking it into your project

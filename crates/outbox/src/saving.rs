@@ -51,7 +51,8 @@ pub struct Message {
     /// The path below the address, beginning with `/`, perhaps with a `?query`. It stands in the log of attempts and in every
     /// export: no secret in it.
     pub path: String,
-    /// Sent byte for byte, as `application/json` where the [`Contract`](crate::Contract) names no other content type.
+    /// Sent byte for byte, as `application/json` where the [`Contract`](crate::Contract) names no other content type. It is kept for
+    /// ever, and in memory while it is sent; how long it may be is for the other side to say.
     pub body: Vec<u8>,
 }
 
