@@ -138,6 +138,7 @@ pub(crate) fn start(
         leniently(tx, &operation, hook)?;
         resumed.push(operation);
     }
+    store::points::reach(store::points::Point::TakingOver);
     Ok(Started { epoch, hold_until, resumed })
 }
 
@@ -370,6 +371,7 @@ pub(crate) fn save(
     for refund in &refunds {
         hook(tx, refund)?;
     }
+    store::points::reach(store::points::Point::ResultWritten);
     Ok(Saved::Done(Box::new(operation), refunds))
 }
 

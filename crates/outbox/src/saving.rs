@@ -184,6 +184,7 @@ pub fn enqueue(tx: &Connection, new: &NewOperation, key: Key, now: Timestamp) ->
     }
     insert(tx, new, &line(tx, &new.request)?, &key, now)?;
     attempts::append(tx, &Entry::new(&key, 0, now, "saved"))?;
+    store::points::reach(store::points::Point::Inserted);
     let operation = by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     Ok(Enqueued { operation, existed: false })
 }

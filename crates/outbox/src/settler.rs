@@ -110,6 +110,7 @@ pub(crate) async fn run(outbox: &Outbox, transport: &mut Arc<dyn Transport>, shu
         Ok(started) => started,
         Err(error) => return Stop::File(error),
     };
+    store::points::reach(store::points::Point::TakenOver);
     let (reports, inbox) = unbounded_channel();
     let mut driver = Driver {
         outbox,
@@ -372,6 +373,7 @@ impl Driver<'_> {
         let task = async move {
             match write.await {
                 Ok(Some(prepared)) => {
+                    store::points::reach(store::points::Point::Counted);
                     let _ = events.send(Told::OperationChanged(Box::new(prepared.operation.clone())));
                     Report::Begun(Box::new(prepared))
                 }
@@ -410,6 +412,7 @@ impl Driver<'_> {
                 }
                 Err(error) => (Reading::from(error), None),
             };
+            store::points::reach(store::points::Point::Answered);
             tracing::info!(status, reading = reading.name(), "the bank was asked");
             // Whoever gives an answer that isn't the bank's has another clock too.
             let bank_at = date.filter(|_| !reading.is_transport());
@@ -446,6 +449,7 @@ impl Driver<'_> {
         let task = async move {
             match write.await {
                 Ok(Saved::Done(operation, refunds)) => {
+                    store::points::reach(store::points::Point::ResultSaved);
                     let _ = events.send(Told::OperationChanged(operation));
                     for refund in refunds {
                         let _ = events.send(Told::OperationChanged(Box::new(refund)));

@@ -30,6 +30,8 @@ mod readers;
 mod schema;
 mod writer;
 
+pub mod points;
+
 pub use error::{OpenError, ReadError, StorageError, WriteError};
 pub use lock::{LockError, LockFile};
 pub use schema::{Migration, Schema};
@@ -83,6 +85,7 @@ impl Store {
     /// The file is another program's, was written by a newer version (it is left untouched, to the byte), can't be
     /// copied before its migration, a pragma did not take, or SQLite itself failed or is too old to be trusted.
     pub fn open(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
+        points::check();
         schema::check_sqlite()?;
         schema.check_numbering()?;
         file::make_private(path)?;
@@ -100,6 +103,7 @@ impl Store {
     /// # Errors
     /// There is no file, it isn't ours, or its version isn't exactly the newest of `schema`: reading can't migrate.
     pub fn open_read_only(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
+        points::check();
         schema::check_sqlite()?;
         schema.check_numbering()?;
         if !path.try_exists()? {

@@ -6,6 +6,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, ffi};
 
 use crate::error::OpenError;
+use crate::points::{self, Point};
 use crate::{file, pragmas};
 
 /// The oldest SQLite whose WAL mode does not lose a commit.
@@ -103,6 +104,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, schema: &Schema)
     let missing: Vec<_> = schema.migrations.iter().filter(|migration| migration.version > found).collect();
     if found > 0 && !missing.is_empty() {
         copy_aside(connection, path, found)?;
+        points::reach(Point::Copied);
     }
     if missing.is_empty() {
         return Ok(());
@@ -116,6 +118,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, schema: &Schema)
             name: migration.name,
             cause,
         })?;
+        points::reach(Point::Migrated);
         tracing::info!(file = %path.display(), version = migration.version, name = migration.name, "migrated");
         Ok(())
     });
@@ -132,6 +135,7 @@ fn step(connection: &mut Connection, schema: &Schema, migration: &Migration) -> 
     }
     tx.pragma_update(None, "application_id", schema.application_id)?;
     tx.pragma_update(None, "user_version", migration.version)?;
+    points::reach(Point::Migrating);
     tx.commit()
 }
 
@@ -161,6 +165,7 @@ fn copy_to(
     }
     copy.close().map_err(|(_, error)| error)?;
     made.sync_all()?;
+    points::reach(Point::Copying);
     std::fs::rename(&partial, target)?;
     if let Some(folder) = file::folder_of(path) {
         file::sync_folder(folder)?;

@@ -422,6 +422,7 @@ impl Till {
 
     /// Wakes the queue and tells the listeners, after an operation was saved.
     fn begun(&self, operation: &Operation) {
+        store::points::reach(store::points::Point::Saved);
         self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));
         self.tell(Event::SaleChanged { sale_id: operation.sale_id });
