@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, ExitStatus},
     time::Duration,
 };
 
@@ -65,8 +65,15 @@ impl Bank {
     }
 
     /// Kills the bank where it stands. The gateway stays.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    pub(crate) fn kill(&mut self) -> Result<ExitStatus> {
         self.process.take().context("the bank is down already")?.kill()
+    }
+
+    /// Waits until the bank has ended by itself, as the lab's `abort` has it.
+    pub(crate) async fn ended(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let status = self.process.as_mut().context("the bank is down already")?.ended(limit).await?;
+        self.process = None;
+        Ok(status)
     }
 
     /// Starts the bank again at its old address, on its old data.
@@ -153,6 +160,11 @@ impl Bank {
             Value::String(gateway_key) => Ok(Some(gateway_key.clone())),
             _ => bail!("no gateway key in {shown}"),
         }
+    }
+
+    /// What the bank says of itself.
+    pub(crate) async fn policy(&self) -> Result<Value> {
+        self.found(format!("{}/v1/policy", self.url)).await?.context("the bank says nothing of itself")
     }
 
     /// The bank's ledger, added up.

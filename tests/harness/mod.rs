@@ -5,6 +5,7 @@ pub(crate) mod bank;
 pub(crate) mod checker;
 pub(crate) mod process;
 pub(crate) mod programs;
+pub(crate) mod relay;
 pub(crate) mod till;
 
 use std::time::{Duration, Instant};

@@ -72,11 +72,10 @@ impl Process {
         until(&format!("the end of {}", self.name), limit, async || Ok(self.child.try_wait()?)).await
     }
 
-    /// SIGKILL: no chance to save or say anything.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    /// SIGKILL: no chance to save or say anything. Gives the end that the system saw.
+    pub(crate) fn kill(&mut self) -> Result<ExitStatus> {
         self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
+        Ok(self.child.wait()?)
     }
 }
 

@@ -1,0 +1,180 @@
+//! Files of every version before the newest, and a till that dies while it brings them up to date.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context, Result, bail, ensure};
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use store::points::Point;
+
+use crate::{
+    deaths::Deaths,
+    harness::bank::Bank,
+    place::{PAY, Place, SETTLE_LIMIT, SYNC},
+};
+
+/// A till's file, in SQLite's header: `KaTi`.
+const APPLICATION_ID: i32 = 0x4b61_5469;
+
+/// The steps of the schema up to the last version that is old, as they were shipped.
+const STEPS: [&str; 2] =
+    [include_str!("../../crates/outbox/src/schema.sql"), include_str!("../../crates/till/src/migrations/002_till.sql")];
+
+/// What a program of each version had written.
+const OLD: [(u32, &str); 2] = [
+    // Nothing: no till has ever worked with it. It is what a first start left that died between its two steps.
+    (1, ""),
+    // Thirteen operations in every state that there was. Those that are open and were sent belong to the bank of `OPEN_AT`.
+    (2, include_str!("old/version_2.sql")),
+];
+
+/// The bank that the open operations in the old files were sent to, as SQL writes it.
+const OPEN_AT: &str = "X'0B0B0B0B0B0B4B0B8B0B0B0B0B0B0B0B'";
+
+/// The version that the program under test makes.
+pub(crate) async fn newest() -> Result<u32> {
+    let place = Place::new()?;
+    place.till.done("pay", PAY).await?;
+    Ok(version(&Connection::open(place.file())?)?)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Kills the till at each point of bringing each old file up to date. What was in the file must be in it afterwards, the copy
+/// readable, and what was open must settle, charged once each.
+pub(crate) async fn in_migrations(deaths: &Deaths) -> Result<()> {
+    let newest = newest().await?;
+    let known: Vec<_> = OLD.into_iter().map(|(version, _)| version).take_while(|&version| version < newest).collect();
+    ensure!(known == (1..newest).collect::<Vec<_>>(), "how does a file of version {} look?", newest - 1);
+    let folder = tempfile::tempdir()?;
+    let bank = Bank::start(folder.path()).await?;
+    let mut charged = 0;
+    for (version, data) in OLD.into_iter().filter(|&(version, _)| version < newest) {
+        let steps = (1..=newest - version).flat_map(|step| [(Point::Migrating, step), (Point::Migrated, step)]);
+        for (point, pass) in [(Point::Copying, 1), (Point::Copied, 1)].into_iter().chain(steps) {
+            let at = || format!("from version {version}, {}:{pass}", point.name());
+            charged += in_migration(version, data, (point, pass), &bank, deaths).await.with_context(at)?;
+        }
+    }
+    let moved = bank.charges().await?.count;
+    ensure!(moved == charged, "{moved} charges for {charged} operations that were open");
+    Ok(())
+}
+
+/// One death; gives how many operations were charged for in the end.
+async fn in_migration(version: u32, data: &str, death: (Point, u32), bank: &Bank, deaths: &Deaths) -> Result<i64> {
+    let mut place = Place::new()?;
+    fs::create_dir(place.till.data())?;
+    make(&place.file(), version, &data.replace(OPEN_AT, &bank_id(bank).await?))?;
+    let before = operations_in(&place.file())?;
+
+    place.die_at(death.0, death.1, PAY, None, deaths).await?;
+    let copies = copies(&place, &before)?;
+    ensure!(copies == usize::from(death.0 != Point::Copying), "{copies} copies are there");
+
+    // The next start, which goes on with it.
+    place.pay(1).await?;
+    ensure!(self::copies(&place, &before)? >= 1, "there is no copy");
+    let listed = place.till.operations().await?;
+    let after: BTreeMap<_, _> = listed.iter().map(|one| (word(one, "key"), word(one, "state"))).collect();
+    for (key, state) in &before {
+        ensure!(after.get(key) == Some(state), "{key} was {state} and is {:?}", after.get(key));
+    }
+    ensure!(after.len() == before.len() + 1 && listed.len() == after.len(), "one more was clicked: {after:?}");
+
+    let mut sync = place.till.start("settling", SYNC, Some(&bank.url))?;
+    let status = sync.ended(SETTLE_LIMIT).await?;
+    let has_attention = before.values().any(|state| state == "needs_attention");
+    ensure!(status.code() == Some(if has_attention { 4 } else { 0 }), "{status}: {}", sync.said()?);
+    let mut charged = 0;
+    for operation in place.till.operations().await? {
+        let (key, state) = (word(&operation, "key"), word(&operation, "state"));
+        match before.get(&key).map(String::as_str) {
+            Some(was @ ("approved" | "declined" | "cancelled" | "needs_attention")) => {
+                ensure!(state == was, "{key} was {was} and is {state}");
+                ensure!(bank.operation(&key).await?.is_none(), "{key} was {was} and was sent again");
+            }
+            _ => {
+                ensure!(state == "approved", "{operation}");
+                let gateway_key = bank.gateway_key(&key).await?.context("it was charged")?;
+                let moved = bank.gateway_ledger(Some(&gateway_key)).await?;
+                ensure!(moved["charges"] == 1, "{key}: {moved}");
+                charged += 1;
+            }
+        }
+    }
+    Ok(charged)
+}
+
+/// Writes a file of an old version.
+fn make(file: &Path, version: u32, data: &str) -> Result<()> {
+    let connection = Connection::open(file)?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    ensure!(mode == "wal", "{mode}");
+    for step in &STEPS[..usize::try_from(version)?] {
+        connection.execute_batch(step)?;
+    }
+    // They guard how a till works, and this is what it has come to.
+    let triggers: Vec<(String, String)> = connection
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (name, _) in &triggers {
+        connection.execute_batch(&format!("DROP TRIGGER {name}"))?;
+    }
+    connection.execute_batch(data)?;
+    for (_, trigger) in &triggers {
+        connection.execute_batch(trigger)?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", version)?;
+    Ok(())
+}
+
+/// The id of the bank under test, as SQL writes it.
+async fn bank_id(bank: &Bank) -> Result<String> {
+    let policy = bank.policy().await?;
+    let id = policy["bank_id"].as_str().context("the bank has no id")?;
+    Ok(format!("X'{}'", id.replace('-', "").to_uppercase()))
+}
+
+/// State by key, read with no program of ours.
+fn operations_in(file: &Path) -> Result<BTreeMap<String, String>> {
+    let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut rows = connection.prepare("SELECT lower(hex(key)), state FROM operations")?;
+    let rows = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    rows.map(|row| {
+        let (hex, state) = row?;
+        let key = format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
+        Ok((key, state))
+    })
+    .collect()
+}
+
+/// How many copies stand beside the file. Each is whole, of the version that its name says, and holds what was there.
+fn copies(place: &Place, before: &BTreeMap<String, String>) -> Result<usize> {
+    let mut found = 0;
+    for entry in fs::read_dir(place.till.data())? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).context("a name")?;
+        // What is half copied has another name, and so have the side files of a reader.
+        let Some(next) = name.strip_prefix("till.db.before-").and_then(|next| next.parse::<u32>().ok()) else {
+            continue;
+        };
+        let copy = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let said: String = copy.pragma_query_value(None, "integrity_check", |row| row.get(0))?;
+        ensure!(said == "ok", "{name}: {said}");
+        ensure!(version(&copy)? == next - 1, "{name}: it is of version {}", version(&copy)?);
+        if operations_in(&path)? != *before {
+            bail!("{name}: it holds {:?}", operations_in(&path)?);
+        }
+        found += 1;
+    }
+    Ok(found)
+}
+
+fn word(operation: &Value, name: &str) -> String {
+    operation[name].as_str().unwrap_or_default().to_owned()
+}
