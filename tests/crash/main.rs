@@ -11,5 +11,6 @@ mod deaths;
 mod old_files;
 mod patience;
 mod place;
+mod shipped;
 mod storm;
 mod till_points;

@@ -1,6 +1,10 @@
 //! Files of every version before the newest, and a till that dies while it brings them up to date.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use rusqlite::{Connection, OpenFlags};
@@ -17,15 +21,30 @@ use crate::{
 const APPLICATION_ID: i32 = 0x4b61_5469;
 
 /// The steps of the schema up to the last version that is old, as they were shipped.
-const STEPS: [&str; 2] =
-    [include_str!("../../crates/outbox/src/schema.sql"), include_str!("../../crates/till/src/migrations/002_till.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("../../crates/outbox/src/migrations/001_outbox.sql"),
+    include_str!("../../crates/till/src/migrations/002_till.sql"),
+    include_str!("../../crates/outbox/src/migrations/002_outbox.sql"),
+];
 
-/// What a program of each version had written.
-const OLD: [(u32, &str); 2] = [
-    // Nothing: no till has ever worked with it. It is what a first start left that died between its two steps.
-    (1, ""),
-    // Thirteen operations in every state that there was. Those that are open and were sent belong to the bank of `OPEN_AT`.
-    (2, include_str!("old/version_2.sql")),
+/// A file of an old version.
+#[derive(Clone, Copy)]
+struct Old {
+    version: u32,
+    /// What was written into it, by a program of which version. It was brought up from there to its own.
+    written: Option<(u32, &'static str)>,
+}
+
+/// Thirteen operations in every state that there was. Those that are open and were sent belong to the bank of `OPEN_AT`.
+const WRITTEN_BY_2: Option<(u32, &str)> = Some((2, include_str!("old/version_2.sql")));
+
+/// Every version before the newest.
+const OLD: [Old; 3] = [
+    // No till has ever worked with it: a first start left it that died between two steps.
+    Old { version: 1, written: None },
+    Old { version: 2, written: WRITTEN_BY_2 },
+    // Nor with this one: somebody died between the two steps that follow version 2.
+    Old { version: 3, written: WRITTEN_BY_2 },
 ];
 
 /// The bank that the open operations in the old files were sent to, as SQL writes it.
@@ -46,28 +65,32 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
 /// readable, and what was open must settle, charged once each.
 pub(crate) async fn in_migrations(deaths: &Deaths) -> Result<()> {
     let newest = newest().await?;
-    let known: Vec<_> = OLD.into_iter().map(|(version, _)| version).take_while(|&version| version < newest).collect();
-    ensure!(known == (1..newest).collect::<Vec<_>>(), "how does a file of version {} look?", newest - 1);
+    ensure!(OLD.map(|old| old.version).into_iter().eq(1..newest), "how does a file of version {} look?", newest - 1);
     let folder = tempfile::tempdir()?;
     let bank = Bank::start(folder.path()).await?;
-    let mut charged = 0;
-    for (version, data) in OLD.into_iter().filter(|&(version, _)| version < newest) {
-        let steps = (1..=newest - version).flat_map(|step| [(Point::Migrating, step), (Point::Migrated, step)]);
+    let mut charged = BTreeSet::new();
+    for old in OLD {
+        let steps = (1..=newest - old.version).flat_map(|step| [(Point::Migrating, step), (Point::Migrated, step)]);
         for (point, pass) in [(Point::Copying, 1), (Point::Copied, 1)].into_iter().chain(steps) {
-            let at = || format!("from version {version}, {}:{pass}", point.name());
-            charged += in_migration(version, data, (point, pass), &bank, deaths).await.with_context(at)?;
+            let at = || format!("from version {}, {}:{pass}", old.version, point.name());
+            charged.extend(in_migration(old, (point, pass), &bank, deaths).await.with_context(at)?);
         }
     }
     let moved = bank.charges().await?.count;
-    ensure!(moved == charged, "{moved} charges for {charged} operations that were open");
+    // One file is made again and again: what is open in it has one key each time.
+    ensure!(
+        usize::try_from(moved)? == charged.len(),
+        "{moved} charges for {} operations that were open",
+        charged.len()
+    );
     Ok(())
 }
 
-/// One death; gives how many operations were charged for in the end.
-async fn in_migration(version: u32, data: &str, death: (Point, u32), bank: &Bank, deaths: &Deaths) -> Result<i64> {
+/// One death; gives the keys that were charged for in the end.
+async fn in_migration(old: Old, death: (Point, u32), bank: &Bank, deaths: &Deaths) -> Result<Vec<String>> {
     let mut place = Place::new()?;
     fs::create_dir(place.till.data())?;
-    make(&place.file(), version, &data.replace(OPEN_AT, &bank_id(bank).await?))?;
+    make(&place.file(), old, &bank_id(bank).await?)?;
     let before = operations_in(&place.file())?;
 
     place.die_at(death.0, death.1, PAY, None, deaths).await?;
@@ -88,7 +111,7 @@ async fn in_migration(version: u32, data: &str, death: (Point, u32), bank: &Bank
     let status = sync.ended(SETTLE_LIMIT).await?;
     let has_attention = before.values().any(|state| state == "needs_attention");
     ensure!(status.code() == Some(if has_attention { 4 } else { 0 }), "{status}: {}", sync.said()?);
-    let mut charged = 0;
+    let mut charged = Vec::new();
     for operation in place.till.operations().await? {
         let (key, state) = (word(&operation, "key"), word(&operation, "state"));
         match before.get(&key).map(String::as_str) {
@@ -101,7 +124,7 @@ async fn in_migration(version: u32, data: &str, death: (Point, u32), bank: &Bank
                 let gateway_key = bank.gateway_key(&key).await?.context("it was charged")?;
                 let moved = bank.gateway_ledger(Some(&gateway_key)).await?;
                 ensure!(moved["charges"] == 1, "{key}: {moved}");
-                charged += 1;
+                charged.push(key);
             }
         }
     }
@@ -109,13 +132,24 @@ async fn in_migration(version: u32, data: &str, death: (Point, u32), bank: &Bank
 }
 
 /// Writes a file of an old version.
-fn make(file: &Path, version: u32, data: &str) -> Result<()> {
+fn make(file: &Path, old: Old, bank_id: &str) -> Result<()> {
     let connection = Connection::open(file)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     ensure!(mode == "wal", "{mode}");
-    for step in &STEPS[..usize::try_from(version)?] {
+    // A step makes tables anew that others refer to.
+    connection.execute_batch("PRAGMA foreign_keys = OFF")?;
+    for (step, version) in STEPS.into_iter().zip(1..=old.version) {
         connection.execute_batch(step)?;
+        if let Some((_, data)) = old.written.filter(|&(by, _)| by == version) {
+            write(&connection, &data.replace(OPEN_AT, bank_id))?;
+        }
     }
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", old.version)?;
+    Ok(())
+}
+
+fn write(connection: &Connection, data: &str) -> rusqlite::Result<()> {
     // They guard how a till works, and this is what it has come to.
     let triggers: Vec<(String, String)> = connection
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
@@ -128,8 +162,6 @@ fn make(file: &Path, version: u32, data: &str) -> Result<()> {
     for (_, trigger) in &triggers {
         connection.execute_batch(trigger)?;
     }
-    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    connection.pragma_update(None, "user_version", version)?;
     Ok(())
 }
 

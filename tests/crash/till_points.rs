@@ -58,7 +58,7 @@ async fn a_till_killed_at_each_of_its_points_charges_once_each() -> Result<()> {
     let verdict = checker::one_charge_each_of(&tills, bank).await?;
     println!("The till died at:\n{deaths}\n{verdict:?}\n{:.1} s", began.elapsed().as_secs_f64());
     for point in Point::ALL {
-        ensure!(deaths.at(point.name()) > 1, "nobody died at {}", point.name());
+        ensure!(deaths.at(point.name()) >= 3, "nobody died at {}", point.name());
     }
     ensure!(verdict.approved > 0 && verdict.declined > 0, "both ends were to be seen");
     ensure!(verdict.approved + verdict.declined == verdict.clicked, "all of it is final");
