@@ -25,7 +25,7 @@ pub enum OpenError {
         expected: i32,
     },
     /// Written by a newer version of the program. The file has not been touched.
-    #[error("{path}: written by a newer version (its format is {found}, this version knows {newest})", path = path.display())]
+    #[error("{path}: written by a newer version (its format is {found}, this version knows {newest}): use that version, the file was left as it is", path = path.display())]
     Newer {
         /// The file that was asked for.
         path: PathBuf,
@@ -33,6 +33,12 @@ pub enum OpenError {
         found: u32,
         /// The newest version this program knows.
         newest: u32,
+    },
+    /// The file can be read and not written.
+    #[error("{path}: may be read and not written", path = path.display())]
+    ReadOnly {
+        /// The file that was asked for.
+        path: PathBuf,
     },
     /// An older file, asked for by a command that only reads.
     #[error("{path}: its format is {found}, reading needs {newest}: start the program once to bring it up to date", path = path.display())]

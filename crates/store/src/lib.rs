@@ -126,6 +126,12 @@ impl Store {
         self.inner.writer.as_ref().map(Writer::work).unwrap_or_default()
     }
 
+    /// Why the last batch of writes did not reach the file; none where it did, or where there was none yet.
+    #[must_use]
+    pub fn trouble(&self) -> Option<StorageError> {
+        self.inner.writer.as_ref().and_then(Writer::trouble)
+    }
+
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and
     /// answers after that transaction's COMMIT is durable.
     ///

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 
 use crate::error::OpenError;
 
@@ -27,6 +27,10 @@ const WRITER_CACHE_KIB: i64 = 16 * 1024;
 pub(crate) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    // Where it may not be written SQLite opens it all the same, and refuses each write.
+    if connection.is_readonly(MAIN_DB)? {
+        return Err(OpenError::ReadOnly { path: path.to_owned() });
+    }
     common(&connection)?;
     set(&connection, "journal_mode", "wal".to_owned().into(), "wal".to_owned().into())?;
     // FULL is what makes an answered commit survive a power loss; NORMAL loses the last ones in WAL mode.

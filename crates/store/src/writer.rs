@@ -42,6 +42,15 @@ enum Verdict {
     Untrusted(StorageError),
 }
 
+impl Verdict {
+    fn trouble(&self) -> Option<&StorageError> {
+        match self {
+            Verdict::AsReturned => None,
+            Verdict::Nothing(error) | Verdict::Unknown(error) | Verdict::Untrusted(error) => Some(error),
+        }
+    }
+}
+
 /// What became of a piece's own run.
 enum Ran {
     Done,
@@ -174,6 +183,14 @@ struct Done {
     commit_ns: AtomicU64,
     pieces: AtomicU64,
     overloaded: AtomicU64,
+    /// Why the last batch did not reach the file.
+    trouble: Mutex<Option<StorageError>>,
+}
+
+impl Done {
+    fn trouble(&self) -> MutexGuard<'_, Option<StorageError>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The handle to the writing thread.
@@ -216,6 +233,10 @@ impl Writer {
             clicks_waiting: waiting.clicks as u64,
             background_waiting: waiting.background as u64,
         }
+    }
+
+    pub(crate) fn trouble(&self) -> Option<StorageError> {
+        self.done.trouble().clone()
     }
 
     pub(crate) fn submit<T, E, F, A>(&self, priority: Priority, work: F, answer: A) -> Result<(), WriteError<E>>
@@ -290,12 +311,12 @@ enum Batch {
 impl Thread {
     fn batch(&mut self, queue: &Queue, waited: Waited) {
         if let Err(error) = self.prove() {
-            return fail(queue, waited, &error, Verdict::Untrusted);
+            return self.fail(queue, waited, error, Verdict::Untrusted);
         }
         if let Err(error) = self.replace_worn().and_then(|()| Ok(begin(&self.connection)?)) {
             // Locked by another program is no reason to distrust the connection.
             self.worn |= !error.is_locked();
-            return fail(queue, waited, &error, Verdict::Nothing);
+            return self.fail(queue, waited, error, Verdict::Nothing);
         }
         let mut taken = Vec::with_capacity((waited.clicks + waited.background).min(BATCH_MAX));
         let verdict = match run_pieces(&self.connection, queue, waited, &mut taken) {
@@ -308,6 +329,7 @@ impl Thread {
                 Verdict::Nothing(error)
             }
         };
+        *self.done.trouble() = verdict.trouble().cloned();
         if matches!(verdict, Verdict::AsReturned) {
             self.done.pieces.fetch_add(taken.len() as u64, Ordering::Relaxed);
         }
@@ -334,6 +356,19 @@ impl Thread {
             Err(error) => {
                 tracing::error!(file = %self.path.display(), %error, "COMMIT failed, the file is opened again");
                 self.doubt(error.into())
+            }
+        }
+    }
+
+    /// Answers the waiting pieces without running them.
+    fn fail(&self, queue: &Queue, waited: Waited, error: StorageError, verdict: fn(StorageError) -> Verdict) {
+        tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
+        *self.done.trouble() = Some(error.clone());
+        for (priority, count) in [(Priority::Click, waited.clicks), (Priority::Background, waited.background)] {
+            for _ in 0..count {
+                if let Some(piece) = queue.pop(priority) {
+                    piece.answer(verdict(error.clone()));
+                }
             }
         }
     }
@@ -405,18 +440,6 @@ fn commit_header(connection: &Connection) -> rusqlite::Result<()> {
     begin(connection)?;
     pragmas::rewrite_header(connection)?;
     connection.execute_batch("COMMIT")
-}
-
-/// Answers the waiting pieces without running them.
-fn fail(queue: &Queue, waited: Waited, error: &StorageError, verdict: fn(StorageError) -> Verdict) {
-    tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
-    for (priority, count) in [(Priority::Click, waited.clicks), (Priority::Background, waited.background)] {
-        for _ in 0..count {
-            if let Some(piece) = queue.pop(priority) {
-                piece.answer(verdict(error.clone()));
-            }
-        }
-    }
 }
 
 fn begin(connection: &Connection) -> rusqlite::Result<()> {

@@ -1,5 +1,6 @@
 //! What can go wrong at the till, by the code under which somebody acts on it.
 
+use crate::trouble;
 use rusqlite::ErrorCode;
 use std::io;
 use thiserror::Error;
@@ -9,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum TillError {
     /// The file can't be written or read. Nothing was saved and nothing will be sent.
-    #[error("the till cannot save: {0}")]
+    #[error("nothing was saved or sent: {0}")]
     Storage(String),
     /// The commit's outcome could not be told, and the file could not be read to find out. What was asked may be saved.
     #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
@@ -129,7 +130,7 @@ impl From<rusqlite::Error> for TillError {
                 | ErrorCode::PermissionDenied
                 | ErrorCode::FileLockingProtocolFailed
                 | ErrorCode::OutOfMemory,
-            ) => Self::Storage(error.to_string()),
+            ) => Self::Storage(trouble::of_sqlite(&error)),
             _ => Self::Internal(error.to_string()),
         }
     }

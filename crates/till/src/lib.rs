@@ -46,6 +46,7 @@ mod settings;
 mod settling;
 mod tenders;
 mod till;
+mod trouble;
 
 pub use amounts::format_amount;
 pub use audit::AuditEntry;

@@ -4,7 +4,7 @@ use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
     audit::Signature, cancelling, cart, catalogue, charge, demo, operations, pay, queue, receipt, refunds, sale,
-    schema, settings, settling::Queue,
+    schema, settings, settling::Queue, trouble,
 };
 use jiff::Timestamp;
 use outbox::ExportError;
@@ -67,9 +67,10 @@ impl Till {
                 data_dir.display(),
                 pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
             )),
-            LockError::Io { .. } => TillError::Storage(error.to_string()),
+            LockError::Io { .. } => TillError::Storage(trouble::of_lock(&error)),
         })?;
-        let store = Store::open(&data_dir.join(FILE_NAME), &schema::schema()).map_err(not_opened)?;
+        let file = data_dir.join(FILE_NAME);
+        let store = Store::open(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
         let till = Self::over(store, data_dir, Some(lock));
         let signature = till.signature();
         // Only where there is something to write: on a full disk the till still shows what is open.
@@ -87,7 +88,8 @@ impl Till {
     /// # Errors
     /// [`TillError::Refused`] where there is no till's file, or one of another version.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, TillError> {
-        let store = Store::open_read_only(&data_dir.join(FILE_NAME), &schema::schema()).map_err(not_opened)?;
+        let file = data_dir.join(FILE_NAME);
+        let store = Store::open_read_only(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
         Ok(Self::over(store, data_dir, None))
     }
 
@@ -125,6 +127,18 @@ impl Till {
         self.inner.store.probe().await.map_err(not_written)
     }
 
+    /// Why the last write that was tried did not reach the file; none where it did, or nothing was tried.
+    ///
+    /// # Errors
+    /// None: what it gives is [`TillError::Storage`], or [`TillError::Refused`] where the file is damaged, so that no waiting
+    /// helps.
+    #[must_use]
+    pub fn trouble(&self) -> Option<TillError> {
+        let error = self.inner.store.trouble()?;
+        let why = trouble::of_storage(&error);
+        Some(if trouble::is_damage(&error) { TillError::Refused(why) } else { TillError::Storage(why) })
+    }
+
     fn signature(&self) -> Signature {
         Signature { who: self.who.to_string(), at: Timestamp::now() }
     }
@@ -148,8 +162,8 @@ impl Till {
             Ok(done) => Ok(done),
             Err(WriteError::Uncertain(error)) => match self.read(find).await {
                 Ok(Some(done)) => Ok(done),
-                Ok(None) => Err(TillError::Storage(error.to_string())),
-                Err(unread) => Err(TillError::Unreadable(format!("{error}; {unread}"))),
+                Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
+                Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
             },
             Err(error) => Err(not_written(error)),
         }
@@ -515,19 +529,24 @@ fn first_start(tx: &Connection, signature: &Signature) -> Result<(), TillError> 
     audit::append(tx, signature, "till-set-up", None, &settings::document(&settings))
 }
 
-fn not_opened(error: OpenError) -> TillError {
-    match error {
-        OpenError::Sqlite(_) | OpenError::Io(_) | OpenError::Copy { .. } => TillError::Storage(error.to_string()),
-        _ => TillError::Refused(error.to_string()),
+fn not_opened(error: &OpenError, file: &Path) -> TillError {
+    match (trouble::of_open(error, file), error) {
+        (Some(why), _) => TillError::Storage(why),
+        (None, OpenError::Damaged(said)) => {
+            TillError::Refused(format!("{}: {}", file.display(), trouble::of_sqlite(said)))
+        }
+        (None, _) => TillError::Refused(error.to_string()),
     }
 }
 
 pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteError<E>) -> TillError {
     match error {
         WriteError::Refused(refused) => refused.into(),
-        WriteError::Storage(error) => TillError::Storage(error.to_string()),
+        WriteError::Storage(error) => TillError::Storage(trouble::of_storage(&error)),
         // Neither as saved nor as failed: it may be in the file, or come into it at the next start.
-        WriteError::Uncertain(error) | WriteError::Untrusted(error) => TillError::Unreadable(error.to_string()),
+        WriteError::Uncertain(error) | WriteError::Untrusted(error) => {
+            TillError::Unreadable(trouble::of_storage(&error))
+        }
         WriteError::Closed | WriteError::Overloaded => TillError::Storage(error.to_string()),
     }
 }
@@ -535,7 +554,8 @@ pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteEr
 pub(crate) fn not_read(error: ReadError<TillError>) -> TillError {
     match error {
         ReadError::Failed(failed) => failed,
-        ReadError::Storage(_) | ReadError::Closed | ReadError::Overloaded => TillError::Storage(error.to_string()),
+        ReadError::Storage(error) => TillError::Storage(trouble::of_storage(&error)),
+        ReadError::Closed | ReadError::Overloaded => TillError::Storage(error.to_string()),
     }
 }
 

@@ -64,10 +64,15 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
                 ended?;
                 break;
             }
-            _ = look.tick(), if args.until_settled => {
-                let summary = till.summary().await?;
-                if is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(&till).await? {
+            _ = look.tick() => {
+                if matches!(till.trouble(), Some(TillError::Refused(_))) {
                     break;
+                }
+                if args.until_settled {
+                    let summary = till.summary().await?;
+                    if is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(&till).await? {
+                        break;
+                    }
                 }
             }
             () = reader_gone.cancelled() => break,
@@ -77,8 +82,13 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     shutdown.cancel();
     settling.stopped().await?;
     let printed = tokio::time::timeout(READER_WAIT, told.print_all()).await;
+    let trouble = match till.trouble() {
+        // No waiting helps, and nobody can say that nothing is lost.
+        Some(damaged @ TillError::Refused(_)) => return Err(damaged.into()),
+        trouble => trouble,
+    };
     let summary = till.summary().await?;
-    for reason in not_settled(&summary).into_iter().chain(clock_gap(&summary)) {
+    for reason in not_settled(&summary, trouble.as_ref()).into_iter().chain(clock_gap(&summary)) {
         complain(reason);
     }
     match printed {
@@ -89,19 +99,20 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
 }
 
 /// What is not settled and why, in one line.
-fn not_settled(summary: &Summary) -> Option<String> {
+fn not_settled(summary: &Summary, trouble: Option<&TillError>) -> Option<String> {
     if is_settled(summary) {
         return None;
     }
-    let why = match (&summary.paused, &summary.bank_problem) {
-        (Some(paused), _) => {
+    let why = match (trouble, &summary.paused, &summary.bank_problem) {
+        (Some(TillError::Storage(why)), _, _) => why.clone(),
+        (_, Some(paused), _) => {
             format!("the bank takes no request of this till ({paused}): look at its address and secret")
         }
-        (None, _) if summary.other_bank > 0 => {
+        (_, None, _) if summary.other_bank > 0 => {
             format!("{} for another bank or merchant than the one named", summary.other_bank)
         }
-        (None, Some(problem)) => format!("the bank can't be reached ({problem})"),
-        (None, None) => "the time was up".to_owned(),
+        (_, None, Some(problem)) => format!("the bank can't be reached ({problem})"),
+        (_, None, None) => "the time was up".to_owned(),
     };
     let (count, noun) = (summary.unsettled, if summary.unsettled == 1 { "payment is" } else { "payments are" });
     Some(format!("{count} {noun} not settled: {why}; nothing is lost, and the next `sync` goes on"))
