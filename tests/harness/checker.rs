@@ -6,9 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::Value;
 
 use super::{bank::Bank, till::Till};
+
+/// How many operations are asked about at a time.
+const ASKED_TOGETHER: usize = 8;
 
 /// What became of everything that was clicked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,15 +73,27 @@ async fn read(tills: &[(&Till, &[String])], bank: &Bank) -> Result<Books> {
         books.till.extend(till.operations().await?);
         books.clicked.extend_from_slice(keys);
     }
-    for key in &books.clicked {
-        books.bank.insert(key.clone(), bank.operation(key).await?);
-        let moved = match bank.gateway_key(key).await? {
-            Some(gateway_key) => Some(bank.gateway_ledger(Some(&gateway_key)).await?),
-            None => None,
-        };
-        books.gateway.insert(key.clone(), moved);
+    let told: Vec<_> =
+        stream::iter(&books.clicked)
+            .map(|key| async move {
+                Ok::<_, anyhow::Error>((key.clone(), bank.operation(key).await?, moved(bank, key).await?))
+            })
+            .buffered(ASKED_TOGETHER)
+            .try_collect()
+            .await?;
+    for (key, at_bank, at_gateway) in told {
+        books.bank.insert(key.clone(), at_bank);
+        books.gateway.insert(key, at_gateway);
     }
     Ok(books)
+}
+
+/// What moved at the gateway for an operation; none where the gateway was never asked.
+async fn moved(bank: &Bank, key: &str) -> Result<Option<Value>> {
+    match bank.gateway_key(key).await? {
+        Some(gateway_key) => Ok(Some(bank.gateway_ledger(Some(&gateway_key)).await?)),
+        None => Ok(None),
+    }
 }
 
 /// Counts and sums of what moved.

@@ -48,48 +48,54 @@ fn what_is_right_passes_with_its_counts() {
 #[test]
 fn each_broken_promise_is_found() {
     type Break = fn(&mut Books);
-    let breaks: [(&str, Break); 15] = [
-        ("dropped", |books| drop(books.till.pop())),
-        ("of nobody's click", |books| drop(books.clicked.pop())),
-        ("kept twice", |books| books.till.push(books.till[0].clone())),
-        ("charged twice", |books| {
+    let breaks: [(&str, &str, Break); 15] = [
+        ("dropped", "clicked and not kept", |books| drop(books.till.pop())),
+        ("of nobody's click", "kept and not clicked", |books| drop(books.clicked.pop())),
+        ("kept twice", "have one key", |books| books.till.push(books.till[0].clone())),
+        ("charged twice", "approved, and at the gateway is", |books| {
             books.gateway.insert("a".to_owned(), Some(moved(2, &json!({}))));
             books.gateway_ledger = moved(2, &json!({}));
         }),
-        ("approved and not charged", |books| {
+        ("approved and not charged", "approved, and at the gateway is", |books| {
             books.gateway.insert("a".to_owned(), Some(moved(0, &json!({}))));
             books.gateway_ledger = moved(0, &json!({}));
         }),
-        ("declined and charged", |books| {
+        ("declined and charged", "declined, and at the gateway is", |books| {
             books.gateway.insert("b".to_owned(), Some(moved(1, &json!({}))));
             books.gateway_ledger = moved(2, &json!({}));
         }),
-        ("charged under a key of no operation", |books| books.gateway_ledger = moved(2, &json!({}))),
-        ("charged another amount", |books| {
+        ("charged under a key of no operation", "the gateway moved", |books| {
+            books.gateway_ledger = moved(2, &json!({}))
+        }),
+        ("charged another amount", "approved, and at the gateway is", |books| {
             let other = moved(1, &json!({"charged": {"EUR": 2_491}}));
             books.gateway.insert("a".to_owned(), Some(other.clone()));
             books.gateway_ledger = other;
         }),
-        ("the bank says otherwise", |books| {
+        ("the bank says otherwise", "the bank says", |books| {
             books.bank.insert("a".to_owned(), Some(json!({"key": "a", "state": "processing", "result": null})));
         }),
-        ("the bank does not know it", |books| drop(books.bank.insert("a".to_owned(), None))),
-        ("another result than the bank's", |books| books.till[0]["result"]["approval_code"] = json!("8F21K0")),
-        ("the result of another key", |books| {
+        ("the bank does not know it", "does not know it", |books| drop(books.bank.insert("a".to_owned(), None))),
+        ("another result than the bank's", "the bank's result is", |books| {
+            books.till[0]["result"]["approval_code"] = json!("8F21K0")
+        }),
+        ("the result of another key", "about another operation", |books| {
             books.till[0]["result"]["operation"] = json!("b");
             books.bank.insert(
                 "a".to_owned(),
                 Some(json!({"key": "a", "state": "approved", "result": books.till[0]["result"]})),
             );
         }),
-        ("a ledger that does not balance", |books| books.bank_ledger["balanced"] = json!(false)),
-        ("ledgers that differ", |books| books.bank_ledger = moved(0, &json!({"balanced": true}))),
-        ("what could not be read", |books| books.gateway_ledger = json!({})),
+        ("a ledger that does not balance", "does not balance", |books| books.bank_ledger["balanced"] = json!(false)),
+        ("ledgers that differ", "the bank's ledger says", |books| {
+            books.bank_ledger = moved(0, &json!({"balanced": true}))
+        }),
+        ("what could not be read", "no charges in", |books| books.gateway_ledger = json!({})),
     ];
-    for (what, break_it) in breaks {
+    for (what, complaint, break_it) in breaks {
         let mut broken = books();
         break_it(&mut broken);
-        let found = judge(&broken);
-        assert!(found.is_err(), "{what}: {found:?}");
+        let found = judge(&broken).map_err(|error| format!("{error:#}"));
+        assert!(found.as_ref().is_err_and(|said| said.contains(complaint)), "{what}: {found:?}");
     }
 }

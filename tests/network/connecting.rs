@@ -1,6 +1,8 @@
 //! The way to the bank: nobody there, nobody who hears, a connection that is reset, a proxy of the system's, a connection that
 //! the bank's restart made stale.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, ensure};
 use tokio::net::TcpListener;
 
@@ -27,8 +29,9 @@ fn door_after_the_policy(door: Door) -> Script {
 #[tokio::test]
 async fn what_no_connection_was_made_for_was_never_sent() -> Result<()> {
     let scene = Scene::set().await?;
-    let refused = scene.case("refused", 2, |_| door_after_the_policy(Door::Shut)).await?;
-    let unheard = scene.case("unheard", 2, |_| door_after_the_policy(Door::Full)).await?;
+    // One each: the first failure opens the breaker, and a second operation would be put back without a try.
+    let refused = scene.case("refused", 1, |_| door_after_the_policy(Door::Shut)).await?;
+    let unheard = scene.case("unheard", 1, |_| door_after_the_policy(Door::Full)).await?;
     let unsent = async |case: &Case| -> Result<()> {
         let sync = case.sync(&["--until-settled"])?;
         for key in &case.keys {
@@ -51,8 +54,8 @@ async fn what_no_connection_was_made_for_was_never_sent() -> Result<()> {
             reached.add(&case.name, times.try_into()?);
         }
     }
-    reached.at_least(&[("refused", 2), ("unheard", 2)])?;
-    ensure!(scene.verdict(&[&refused, &unheard]).await? == Verdict::all_approved(4));
+    reached.at_least(&[("refused", 1), ("unheard", 1)])?;
+    ensure!(scene.verdict(&[&refused, &unheard]).await? == Verdict::all_approved(2));
     Ok(())
 }
 
@@ -139,8 +142,7 @@ async fn a_restart_of_the_bank_leaves_no_stale_connection() -> Result<()> {
         ensure!(case.readings(key).await? == ["in-progress", "approved"], "no attempt met a stale connection");
     }
     let log = case.proxy.log();
-    let mut connections: Vec<_> = log.exchanges.iter().map(|exchange| exchange.connection).collect();
-    connections.dedup();
+    let connections: BTreeSet<_> = log.exchanges.iter().map(|exchange| exchange.connection).collect();
     ensure!(connections.len() == log.exchanges.len(), "a connection was used twice: {connections:?}");
     ensure!(scene.verdict(&[&case]).await? == Verdict::all_approved(2));
     let amount = scene.bank.charges().await?.euros;

@@ -74,6 +74,14 @@ impl Scene {
     }
 }
 
+/// A line that `sync` printed.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) state: String,
+    /// How the last answer was read, where it was no end.
+    pub(crate) last_answer: Option<String>,
+}
+
 /// A till and the proxy between it and the bank.
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -101,6 +109,18 @@ impl Case {
         let status = sync.ended(SETTLE_LIMIT).await?;
         ensure!(status.code() == Some(code), "{}: {status}: {}", self.name, sync.said()?);
         Ok(())
+    }
+
+    /// What `sync` told about each operation while it worked, in that order.
+    pub(crate) fn told(&self) -> Result<BTreeMap<String, Vec<Told>>> {
+        let mut told: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+        for line in std::fs::read_to_string(self.folder.join("sync.out"))?.lines() {
+            let line: Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
+            let text = |name: &str| line[name].as_str().map(str::to_owned);
+            let (key, state) = (text("key").context("no key")?, text("state").context("no state")?);
+            told.entry(key).or_default().push(Told { state, last_answer: text("reason") });
+        }
+        Ok(told)
     }
 
     /// How each attempt of an operation was read, oldest first.

@@ -41,8 +41,7 @@ pub(super) async fn carry(shared: Arc<Shared>, connection: usize, mut stream: Tc
             }
             Err(error) => {
                 // The other side went away in the middle: the log shows it by what is not done.
-                let gone = error.downcast_ref::<io::Error>().is_some_and(is_gone);
-                if !gone {
+                if !is_gone(&error) {
                     shared.log().failed(format!("{error:#}"));
                 }
                 break;
@@ -51,9 +50,11 @@ pub(super) async fn carry(shared: Arc<Shared>, connection: usize, mut stream: Tc
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
-    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
+/// Whether the other side was not there, or no longer: nothing that this proxy did wrong.
+fn is_gone(error: &anyhow::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotConnected, UnexpectedEof};
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(kind, Some(BrokenPipe | ConnectionRefused | ConnectionReset | NotConnected | UnexpectedEof))
 }
 
 enum Next {
@@ -132,7 +133,8 @@ async fn carry_out(
     let answer = match ask(shared, request, plan.ask).await {
         Ok(answer) => answer,
         // The bank is away: so is the way to it, and the till hears it as a reset.
-        Err(_) => return Ok((Next::End(End::Reset), false)),
+        Err(error) if is_gone(&error) => return Ok((Next::End(End::Reset), false)),
+        Err(error) => return Err(error),
     };
     if plan.ask != Ask::Nobody {
         note.exchange(|exchange| exchange.from_bank = Some(answer.clone()));
@@ -146,7 +148,7 @@ async fn carry_out(
     give(note, stream, &answer, plan.give).await
 }
 
-async fn ask(shared: &Shared, request: &Message, ask: Ask) -> Result<Message> {
+pub(super) async fn ask(shared: &Shared, request: &Message, ask: Ask) -> Result<Message> {
     let bank = shared.bank();
     match ask {
         Ask::Nobody | Ask::NobodyUnread => Ok(Message::default()),
@@ -168,7 +170,8 @@ async fn sent_to(bank: std::net::SocketAddr, request: &Message) -> Result<TcpStr
 }
 
 async fn answer_of(stream: &mut TcpStream) -> Result<Message> {
-    timeout(BANK_ANSWER, Message::read(stream)).await??.context("no answer")
+    let answer = timeout(BANK_ANSWER, Message::read(stream)).await.context("the bank does not answer")??;
+    answer.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof).into())
 }
 
 /// Hands the answer over as planned.
@@ -201,9 +204,12 @@ async fn give(note: &mut Note<'_>, stream: &mut TcpStream, answer: &Message, giv
         }
         Give::Trickle(each) => {
             for byte in bytes {
-                sleep(each).await;
+                // Too slow for the other side is what it was meant to be: done, either way.
+                tokio::select! {
+                    () = sleep(each) => {}
+                    gave_up = gone(stream) => return Ok((Next::End(End::Reset), gave_up)),
+                }
                 if stream.write_all(std::slice::from_ref(byte)).await.is_err() {
-                    // It was too slow for the other side, which is what it was meant to be.
                     return Ok((Next::End(End::Reset), true));
                 }
                 note.exchange(|exchange| exchange.given_bytes += 1);

@@ -19,7 +19,8 @@ use self::{
     carrying::carry,
     door::{Door, Doorway, Handle},
     log::{Asked, Log},
-    plan::Plan,
+    plan::{Ask, Plan},
+    wire::Message,
 };
 
 /// What is done with a request, by what it is.
@@ -35,7 +36,7 @@ pub(crate) struct Proxy {
 /// What the proxy and its connections share.
 pub(crate) struct Shared {
     bank: Mutex<SocketAddr>,
-    script: Mutex<Script>,
+    script: Script,
     log: Mutex<Log>,
     door: Handle,
 }
@@ -50,7 +51,7 @@ impl Shared {
     }
 
     fn plan(&self, asked: &Asked) -> Plan {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)(asked)
+        (self.script)(asked)
     }
 }
 
@@ -63,7 +64,7 @@ impl Proxy {
         let (standing, stands) = watch::channel(Door::Open);
         let shared = Arc::new(Shared {
             bank: Mutex::new(address(bank_url)?),
-            script: Mutex::new(script),
+            script,
             log: Mutex::default(),
             door: Handle { wanted, stands },
         });
@@ -78,14 +79,14 @@ impl Proxy {
         Ok(())
     }
 
-    /// From now on another script counts.
-    pub(crate) fn play(&self, script: Script) {
-        *self.shared.script.lock().unwrap_or_else(PoisonError::into_inner) = script;
-    }
-
     /// Opens or shuts the door.
     pub(crate) async fn door(&self, door: Door) -> Result<()> {
         self.shared.door.set(door).await
+    }
+
+    /// Says a request to the bank once more, long after; nobody else sees the answer.
+    pub(crate) async fn say_again(&self, request: &Message) -> Result<Message> {
+        carrying::ask(&self.shared, request, Ask::Bank).await
     }
 
     /// What it has seen and done so far.

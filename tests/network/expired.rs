@@ -1,0 +1,59 @@
+//! A till that comes back when the bank has dropped its response long ago.
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    harness::{checker::Verdict, process::signal, until},
+    proxy::{
+        plan::{At, End, Give, Plan},
+        wire::Kind,
+    },
+    scene::{Reached, STEP_LIMIT, Scene},
+};
+
+const CLICKS: usize = 4;
+/// A day and an hour: the bank keeps its responses for a day.
+const AHEAD_S: i64 = 90_000;
+
+#[tokio::test]
+async fn a_charge_whose_response_has_expired_is_found_and_not_made_again() -> Result<()> {
+    let scene = Scene::set().await?;
+    let case = scene
+        .case("expired", CLICKS, |_| {
+            Box::new(|asked| match (asked.kind, asked.nth_of_key) {
+                (Kind::Keyed, 1) => Plan::fault("the answer lost").giving(Give::Cut(At::Start(0), End::Reset)),
+                _ => Plan::pass(),
+            })
+        })
+        .await?;
+    let mut sync = case.sync(&[])?;
+    until("all are charged, and nothing is known here", STEP_LIMIT, async || {
+        Ok((case.proxy.log().faults().get("the answer lost") == Some(&(CLICKS as u64))).then_some(()))
+    })
+    .await?;
+    signal("TERM", sync.pid())?;
+    sync.ended(STEP_LIMIT).await?;
+    ensure!(scene.bank.charges().await?.count == i64::try_from(CLICKS)?, "charged before the till is away");
+
+    scene.bank.set_clock_ahead(AHEAD_S).await?;
+    let purged = scene.bank.purge().await?;
+    case.settle().await?;
+    let mut expired = 0;
+    for key in &case.keys {
+        let readings = case.readings(key).await?;
+        ensure!(readings.last().is_some_and(|reading| reading == "approved"), "{readings:?}");
+        expired += u64::from(readings.iter().any(|reading| reading == "key-expired"));
+    }
+    let mut reached = Reached::by(&[&case]);
+    reached.add("response dropped by the bank", purged);
+    reached.add("told that the response has expired", expired);
+    reached.add("found by a look", case.proxy.log().of(Kind::LookUp).count() as u64);
+    reached.at_least(&[
+        ("the answer lost", CLICKS as u64),
+        ("response dropped by the bank", 1),
+        ("told that the response has expired", 1),
+        ("found by a look", 1),
+    ])?;
+    ensure!(scene.verdict(&[&case]).await? == Verdict::all_approved(CLICKS));
+    Ok(())
+}
