@@ -67,6 +67,11 @@ impl Process {
         .await
     }
 
+    /// Its end, where it has ended.
+    pub(crate) fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
     /// Waits for its end.
     pub(crate) async fn ended(&mut self, limit: Duration) -> Result<ExitStatus> {
         until(&format!("the end of {}", self.name), limit, async || Ok(self.child.try_wait()?)).await

@@ -109,6 +109,8 @@ impl Store {
         if !path.try_exists()? {
             return Err(OpenError::Missing { path: path.to_owned() });
         }
+        // A file that is refused stays as it is, and so does what lies beside it.
+        schema::preflight(path, schema)?;
         schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
         let readers = Readers::start(path)?;
         Ok(Store { inner: Arc::new(Inner { path: path.to_owned(), writer: None, readers }) })

@@ -50,6 +50,18 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    // Beside a file with a log SQLite makes an index of that log, which it can't on a disk that takes no write. Where there is no log the
+    // file is all there is, and on such a disk nobody changes it meanwhile.
+    let can_be_read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    let connection = match can_be_read {
+        Err(error)
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen)
+                && !crate::file::beside(path, "-wal").try_exists()? =>
+        {
+            Connection::open_with_flags(crate::file::immutable_uri(path)?, flags | OpenFlags::SQLITE_OPEN_URI)?
+        }
+        _ => connection,
+    };
     common(&connection)?;
     set(&connection, "query_only", 1.into(), 1.into())?;
     Ok(connection)
