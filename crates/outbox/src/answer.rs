@@ -94,7 +94,7 @@ pub enum Reading {
         /// Approved or declined: done, or refused for good.
         outcome: Outcome,
         /// What [`Operation::result`](crate::Operation::result) is to be: the payment or refund, as the bank wrote it. JSON; what is
-        /// none is kept as a JSON string. Of an approved payment an object with its `id`, or it can't be refunded.
+        /// none is kept as a JSON string. Of an approved payment it must be an object with its `id`, by which refunds name it.
         result: String,
     },
     /// The bank's word that this key never charges, nor ever will.
