@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::harness::process::Process;
 
-pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(30);
+/// Longer than the longest wait of a till whose file failed (30 s), after which it tries it again.
+pub(crate) const STEP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) const AMOUNT: i64 = 2_490;
 pub(crate) const PAY: &[&str] = &["pay", "--amount", "2490", "--currency", "EUR", "--card", "tok_visa"];
