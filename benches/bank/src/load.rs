@@ -3,12 +3,10 @@
 //! It is one thread, so that it takes at most one core and always the same share of it per request. What it sees goes to its standard
 //! output, a line of JSON for each event.
 
-use crate::{
-    latency::Latencies,
-    wire::{AMOUNT, Ask, Connection, Keys},
-};
+use crate::wire::{AMOUNT, Ask, Connection, Keys};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use measure::latency::Latencies;
 use serde::{Deserialize, Serialize};
 use std::{
     cell::{Cell, RefCell},

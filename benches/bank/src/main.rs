@@ -5,13 +5,12 @@
 //! answer that is not the expected one, ends the run.
 
 mod contender;
-mod latency;
 mod load;
 mod run;
-mod stub;
 mod wire;
 
 use clap::{Parser, Subcommand};
+use measure::gateway;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -27,7 +26,7 @@ enum Command {
     #[command(name = "run", bin_name = "cargo xtask bench bank")]
     Run(run::Options),
     /// A gateway that answers at once from memory
-    Stub(stub::Options),
+    Stub(gateway::Options),
     /// One of the other ways of building a bank
     Contender(contender::Options),
     /// A number of connections that pay, each one payment after the other
@@ -37,7 +36,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(options) => run::run(options),
-        Command::Stub(options) => stub::serve(&options),
+        Command::Stub(options) => gateway::serve(&options),
         Command::Contender(options) => contender::serve(options),
         Command::Load(options) => load::run(&options),
     };

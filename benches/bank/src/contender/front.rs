@@ -2,7 +2,7 @@
 
 use crate::{
     contender::{
-        Books, Fault, Options, Setting,
+        Books, Fault, Options,
         gateway::Gateway,
         payment::{Claim, Claimed, Settled, Stored},
     },
@@ -18,6 +18,7 @@ use axum::{
     routing::post,
     serve::ListenerExt,
 };
+use measure::ready::{self, Setting};
 use protocol::{Key, PAYMENTS_PATH, PaymentRequest, Problem, ProblemType};
 use sha2::{Digest, Sha256};
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -51,7 +52,7 @@ pub(crate) async fn serve<B: Books>(books: B, settings: &[Setting], options: &Op
         .layer(DefaultBodyLimit::max(protocol::BODY_BYTES_MAX))
         .with_state(front);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    crate::contender::say_ready(&listener, settings)?;
+    ready::say_ready(&listener, settings)?;
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             eprintln!("a connection goes on with delays: {error}");
@@ -59,7 +60,7 @@ pub(crate) async fn serve<B: Books>(books: B, settings: &[Setting], options: &Op
     });
     tokio::select! {
         served = axum::serve(listener, router) => served.context("the listener failed"),
-        () = crate::contender::parent_gone() => Ok(()),
+        () = ready::parent_gone() => Ok(()),
     }
 }
 

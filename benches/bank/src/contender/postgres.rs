@@ -2,12 +2,13 @@
 //! prepared statements. The result is one statement, so that it is one round trip and one commit.
 
 use crate::contender::{
-    Books, Setting,
+    Books,
     payment::{Claim, Claimed, Settled, Stored, Unfinished},
 };
 use anyhow::{Context, Result, ensure};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use jiff::Timestamp;
+use measure::ready::Setting;
 use protocol::Key;
 use tokio_postgres::{NoTls, Row};
 use uuid::Uuid;

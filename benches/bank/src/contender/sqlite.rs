@@ -4,11 +4,12 @@
 //! their waking, and not SQLite's.
 
 use crate::contender::{
-    Books, Setting,
+    Books,
     payment::{Claim, Claimed, Posting, Settled, Stored, Unfinished},
 };
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
+use measure::ready::Setting;
 use protocol::Key;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, named_params, params, types::Value};
 use std::{path::PathBuf, sync::Arc};

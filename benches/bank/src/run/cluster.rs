@@ -1,7 +1,7 @@
 //! A private PostgreSQL: made in the bench's own folder, reached by a socket there, and gone with it.
 
-use crate::run::process::{self, Process};
 use anyhow::{Context, Result, bail, ensure};
+use measure::process::{self, Process};
 use std::{
     os::unix::{
         fs::{PermissionsExt, chown},

@@ -1,16 +1,12 @@
 //! One measurement: a load on one contender, and what it took.
 
 use crate::{
-    latency::Latencies,
     load::{Event, Measured},
-    run::{
-        machine,
-        process::Process,
-        stage::{Contender, Place, Running, Stage},
-    },
+    run::stage::{Contender, Place, Running, Stage},
     wire::Keys,
 };
 use anyhow::{Context, Result, bail, ensure};
+use measure::{latency::Latencies, machine, process::Process};
 use std::time::{Duration, Instant};
 
 /// A load.

@@ -2,24 +2,21 @@
 
 mod area;
 mod cluster;
-mod document;
 mod guarantee;
-mod machine;
 mod measuring;
 mod prefill;
-mod process;
 mod profile;
 mod report;
 mod rows;
 mod soak;
 mod stage;
-mod table;
 mod target;
 
 use crate::{contender::Fault, wire::Keys};
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use guarantee::Broken;
+use measure::{document, machine, table};
 use measuring::{Load, Sample};
 use report::{Cell, Figures};
 use stage::{Contender, Place, Stage};

@@ -6,10 +6,10 @@ use crate::{
         area::{self, Frame},
         measuring::Driver,
         stage::{Contender, Stage},
-        table::{Table, count},
     },
 };
 use anyhow::{Context, Result, ensure};
+use measure::table::{Table, count};
 use std::{collections::HashMap, path::Path};
 use tokio::process::Command;
 

@@ -1,15 +1,15 @@
 //! The figures of a run, and the text that they become.
 
-use crate::{
-    contender::Setting,
-    run::{
-        guarantee::Checked,
-        measuring::{Samples, Summary},
-        stage::Contender,
-        table::{Table, count, rounded, times},
-    },
+use crate::run::{
+    guarantee::Checked,
+    measuring::{Samples, Summary},
+    stage::Contender,
 };
 use jiff::Timestamp;
+use measure::{
+    ready::Setting,
+    table::{Table, count, rounded, times},
+};
 use std::{collections::BTreeMap, fmt};
 
 /// What a row of the comparison is about.

@@ -3,14 +3,16 @@
 use crate::{
     load::{Event, PROGRESS_EVERY},
     run::{
-        machine::resident_kib,
         measuring::Driver,
         stage::{Contender, Stage},
-        table::{Table, count, rounded},
         target::MEMORY_OFF,
     },
 };
 use anyhow::{Result, bail, ensure};
+use measure::{
+    machine::resident_kib,
+    table::{Table, count, rounded},
+};
 use std::fs;
 
 const CONNECTIONS: usize = 32;

@@ -1,18 +1,18 @@
 //! Everything that a measurement needs around it: the folder, the stub gateway, PostgreSQL, and one contender at a time.
 
 use crate::{
-    contender::{Fault, Ready, Setting},
-    run::{
-        cluster::Cluster,
-        machine::{self, Disk},
-        measuring::PATIENCE,
-        process::Process,
-    },
-    stub,
+    contender::Fault,
+    run::{cluster::Cluster, measuring::PATIENCE},
     wire::{MERCHANT, SECRET},
 };
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use measure::{
+    gateway,
+    machine::{self, Disk},
+    process::Process,
+    ready::{Ready, Setting},
+};
 use std::{
     collections::BTreeMap,
     fs,
@@ -264,12 +264,12 @@ impl Stage {
     }
 
     /// What the stub has counted.
-    pub(crate) async fn ledger(&self) -> Result<stub::Ledger> {
-        stub::ledger(&self.http, &self.stub_url).await
+    pub(crate) async fn ledger(&self) -> Result<gateway::Ledger> {
+        gateway::ledger(&self.http, &self.stub_url).await
     }
 
     /// Makes the stub forget everything.
     pub(crate) async fn empty_stub(&self) -> Result<()> {
-        stub::empty(&self.http, &self.stub_url).await
+        gateway::empty(&self.http, &self.stub_url).await
     }
 }

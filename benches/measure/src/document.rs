@@ -7,7 +7,7 @@ use std::{fs, io, path::Path};
 ///
 /// # Errors
 /// Where one mark stands without the other, or more than once: then nobody knows what is generated and what is not.
-pub(crate) fn replaced(document: &str, name: &str, text: &str) -> Result<String> {
+pub fn replaced(document: &str, name: &str, text: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let (begins, ends) = (document.matches(&begin).count(), document.matches(&end).count());
     let text = format!("{begin}\n{}\n\n{end}", text.trim());
@@ -22,13 +22,13 @@ pub(crate) fn replaced(document: &str, name: &str, text: &str) -> Result<String>
 }
 
 /// What stands between the marks of that name; none where they don't stand there.
-pub(crate) fn part<'a>(document: &'a str, name: &str) -> Option<&'a str> {
+pub fn part<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = document.split_once(&format!("<!-- begin {name} -->\n"))?;
     Some(rest.split_once(&format!("<!-- end {name} -->"))?.0)
 }
 
 /// The document as it is; empty where it isn't there.
-pub(crate) fn read(path: &Path) -> Result<String> {
+pub fn read(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Ok(document) => Ok(document),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 }
 
 /// Puts several parts, by name and text, into a file, which is made where it isn't there: all of them or none.
-pub(crate) fn write(path: &Path, parts: &[(&str, String)]) -> Result<()> {
+pub fn write(path: &Path, parts: &[(&str, String)]) -> Result<()> {
     let mut document = read(path)?;
     for (name, text) in parts {
         document = replaced(&document, name, text).with_context(|| path.display().to_string())?;

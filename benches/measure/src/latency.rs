@@ -13,33 +13,45 @@ const DIGITS: u8 = 3;
 /// How often each latency was seen, to three digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
-pub(crate) struct Latencies(Histogram<u64>);
+pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    pub(crate) fn new() -> Result<Self> {
+    /// None yet.
+    ///
+    /// # Errors
+    /// Never, with these bounds.
+    pub fn new() -> Result<Self> {
         Ok(Self(Histogram::new_with_bounds(1, US_MAX, DIGITS)?))
     }
 
-    pub(crate) fn record(&mut self, latency: Duration) -> Result<()> {
+    /// Counts one.
+    ///
+    /// # Errors
+    /// Never, as it is brought within the bounds.
+    pub fn record(&mut self, latency: Duration) -> Result<()> {
         let us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         Ok(self.0.record(us.clamp(1, US_MAX))?)
     }
 
     /// Puts those of another measurement to these, each as if it had been recorded here.
-    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+    pub fn add(&mut self, other: &Self) -> Result<()> {
         Ok(self.0.add(&other.0)?)
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// How many were seen.
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.0.len()
     }
 
     /// The latency that this share of all did not exceed, in milliseconds.
-    pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
+    pub fn quantile_ms(&self, share: f64) -> f64 {
         self.0.value_at_quantile(share) as f64 / 1e3
     }
 
-    pub(crate) fn max_ms(&self) -> f64 {
+    /// The longest, in milliseconds.
+    #[must_use]
+    pub fn max_ms(&self) -> f64 {
         self.0.max() as f64 / 1e3
     }
 }

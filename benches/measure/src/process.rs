@@ -1,6 +1,6 @@
 //! Processes that the bench started, and that end with it.
 
-use crate::contender::Ready;
+use crate::ready::Ready;
 use anyhow::{Context, Result, bail};
 use std::{
     fs::File,
@@ -21,17 +21,18 @@ const END_TIME_MAX: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A running program. It is killed when this is dropped.
-pub(crate) struct Process {
+pub struct Process {
     name: String,
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     errors: PathBuf,
-    pub(crate) pid: u32,
+    /// Its id.
+    pub pid: u32,
 }
 
 impl Process {
     /// Starts a program whose complaints go to `NAME.err` in the folder. Its standard input stays open for as long as it is wanted.
-    pub(crate) fn start(name: &str, command: &mut Command, folder: &Path) -> Result<Self> {
+    pub fn start(name: &str, command: &mut Command, folder: &Path) -> Result<Self> {
         let errors = folder.join(format!("{name}.err"));
         let file = File::options().create(true).append(true).open(&errors)?;
         let mut child = command
@@ -47,12 +48,12 @@ impl Process {
     }
 
     /// The next line that it prints; none at its end.
-    pub(crate) async fn line(&mut self) -> Result<Option<String>> {
+    pub async fn line(&mut self) -> Result<Option<String>> {
         Ok(self.lines.next_line().await?)
     }
 
     /// Waits for its ready line, and gives what is in it.
-    pub(crate) async fn ready(&mut self) -> Result<Ready> {
+    pub async fn ready(&mut self) -> Result<Ready> {
         let waiting = tokio::time::timeout(READY_TIME_MAX, self.line());
         match waiting.await.with_context(|| format!("{} is not ready in time", self.name))?? {
             Some(line) => serde_json::from_str(&line).context("another ready line than ours"),
@@ -61,7 +62,7 @@ impl Process {
     }
 
     /// Waits for its end, which has to be a success.
-    pub(crate) async fn succeeded(&mut self) -> Result<()> {
+    pub async fn succeeded(&mut self) -> Result<()> {
         let status = tokio::time::timeout(END_TIME_MAX, self.child.wait()).await;
         let status = status.with_context(|| format!("{} doesn't end", self.name))??;
         if !status.success() {
@@ -71,12 +72,12 @@ impl Process {
     }
 
     /// Kills it where it stands (`kill -9`).
-    pub(crate) async fn kill(mut self) -> Result<()> {
+    pub async fn kill(mut self) -> Result<()> {
         self.child.kill().await.with_context(|| format!("{} can't be killed", self.name))
     }
 
     /// Tells it to end by that signal, and waits for it.
-    pub(crate) async fn end(mut self, signal: &str) -> Result<()> {
+    pub async fn end(mut self, signal: &str) -> Result<()> {
         self.signal(signal)?;
         tokio::time::timeout(END_TIME_MAX, self.child.wait())
             .await
@@ -85,7 +86,7 @@ impl Process {
     }
 
     /// Waits for its end where nothing else can be done meanwhile. After that time it is killed.
-    pub(crate) fn wait_blocking(mut self, time_max: Duration) {
+    pub fn wait_blocking(mut self, time_max: Duration) {
         let start = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < time_max {
             std::thread::sleep(LOOK_EVERY);
@@ -93,12 +94,12 @@ impl Process {
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: &str) -> Result<()> {
+    pub fn signal(&self, signal: &str) -> Result<()> {
         send(signal, self.pid).with_context(|| format!("{} can't be told to end", self.name))
     }
 
     /// The end of what it complained about.
-    pub(crate) fn complaints(&self) -> String {
+    pub fn complaints(&self) -> String {
         let all = std::fs::read_to_string(&self.errors).unwrap_or_default();
         let lines: Vec<&str> = all.lines().rev().take(5).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
@@ -106,7 +107,7 @@ impl Process {
 }
 
 /// Sends a signal to one process by its id.
-pub(crate) fn send(signal: &str, pid: u32) -> Result<()> {
+pub fn send(signal: &str, pid: u32) -> Result<()> {
     // The shell's own `kill`: the program of that name is not on every system.
     let mut command = std::process::Command::new("sh");
     let status = command.args(["-c", "kill -s \"$0\" \"$1\"", signal, &pid.to_string()]).status()?;

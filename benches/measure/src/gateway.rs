@@ -1,4 +1,4 @@
-//! The gateway of every contender: it answers at once from memory, is idempotent by key, and counts.
+//! A stub gateway, the same behind every bank that is measured: it answers at once from memory, is idempotent by key, and counts.
 //!
 //! It speaks what Kassa's bank speaks with its gateway: who it is, charges under a key, and charges by reference.
 
@@ -20,18 +20,19 @@ use std::{cell::RefCell, collections::HashMap, collections::hash_map::Entry, con
 use tokio::{net::TcpListener, task::LocalSet};
 use uuid::Uuid;
 
+/// There is nothing to choose.
 #[derive(Args)]
-pub(crate) struct Options {}
+pub struct Options {}
 
 /// What the gateway has been asked for since it was last emptied.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ledger {
+pub struct Ledger {
     /// Requests to charge.
-    pub(crate) requests: u64,
+    pub requests: u64,
     /// Keys that they came under: each is charged once.
-    pub(crate) distinct_keys: u64,
+    pub distinct_keys: u64,
     /// Requests that came under the key of another request, and were refused.
-    pub(crate) reused: u64,
+    pub reused: u64,
 }
 
 struct Gateway {
@@ -56,12 +57,12 @@ struct Charge<'a> {
 }
 
 /// Serves until the one who started it closes the standard input, or is gone.
-pub(crate) fn serve(_: &Options) -> Result<()> {
+pub fn serve(_: &Options) -> Result<()> {
     // One thread: what the gateway takes is lacking to the contenders, which all have the same of it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serving = async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        crate::contender::say_ready(&listener, &[])?;
+        crate::ready::say_ready(&listener, &[])?;
         let gateway = Gateway {
             id: Uuid::new_v4(),
             charges: HashMap::new(),
@@ -84,7 +85,7 @@ pub(crate) fn serve(_: &Options) -> Result<()> {
     runtime.block_on(local.run_until(async {
         tokio::select! {
             served = serving => served,
-            () = crate::contender::parent_gone() => Ok(()),
+            () = crate::ready::parent_gone() => Ok(()),
         }
     }))
 }
@@ -192,13 +193,13 @@ fn of(status: StatusCode, media_type: &'static str, body: Bytes) -> Response<Ful
 }
 
 /// The counts of a stub at that address.
-pub(crate) async fn ledger(http: &reqwest::Client, url: &str) -> Result<Ledger> {
+pub async fn ledger(http: &reqwest::Client, url: &str) -> Result<Ledger> {
     let answer = http.get(format!("{url}/ledger")).send().await?.error_for_status()?.bytes().await?;
     serde_json::from_slice(&answer).context("the stub's counts can't be read")
 }
 
 /// Makes a stub forget everything.
-pub(crate) async fn empty(http: &reqwest::Client, url: &str) -> Result<()> {
+pub async fn empty(http: &reqwest::Client, url: &str) -> Result<()> {
     http.delete(format!("{url}/ledger")).send().await?.error_for_status()?;
     Ok(())
 }

@@ -4,21 +4,24 @@ use std::fmt::Write;
 
 /// A table: the first column is text, all others are figures.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&str]) -> Self {
+    /// A table with this head and no rows.
+    #[must_use]
+    pub fn new(head: &[&str]) -> Self {
         Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// The lines of the table.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let columns = self.rows[0].len();
         let width = |column: usize| {
             let widths = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
@@ -46,7 +49,7 @@ impl Table {
 }
 
 /// A count with its thousands set apart.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -59,12 +62,12 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// A figure as a count.
-pub(crate) fn rounded(figure: f64) -> String {
+pub fn rounded(figure: f64) -> String {
     count(figure.round() as u64)
 }
 
 /// How many times one figure is another.
-pub(crate) fn times(figure: f64, other: Option<f64>) -> String {
+pub fn times(figure: f64, other: Option<f64>) -> String {
     other.map_or_else(|| "–".to_owned(), |other| format!("{:.2}", figure / other))
 }
 

@@ -17,7 +17,7 @@ const SYNCS: usize = 300;
 /// Processor time of a process and all its children, user and system.
 ///
 /// Children that have ended are in what their parent waited for, so nothing is lost when one goes: the sum only grows.
-pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
+pub fn cpu_time(pid: u32) -> Result<Duration> {
     let mut ticks = 0;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -51,7 +51,7 @@ impl Stat {
 }
 
 /// Processor time that anybody has taken on all cores, what a host took away included.
-pub(crate) fn busy_time() -> Result<Duration> {
+pub fn busy_time() -> Result<Duration> {
     let text = fs::read_to_string("/proc/stat")?;
     let ticks = text.lines().next().and_then(busy_ticks).context("/proc/stat has no times")?;
     Ok(TICK * ticks)
@@ -66,24 +66,28 @@ fn busy_ticks(line: &str) -> Option<u32> {
 }
 
 /// The cores that this process may use.
-pub(crate) fn cores() -> Result<f64> {
+pub fn cores() -> Result<f64> {
     Ok(std::thread::available_parallelism()?.get() as f64)
 }
 
 /// What a process has in memory, in KiB.
-pub(crate) fn resident_kib(pid: u32) -> Result<u64> {
+pub fn resident_kib(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     line.trim().trim_end_matches("kB").trim().parse().context("VmRSS is no number")
 }
 
 /// The disk that a folder is on.
-pub(crate) struct Disk {
+pub struct Disk {
     stat: PathBuf,
 }
 
 impl Disk {
-    pub(crate) fn of(folder: &Path) -> Result<Self> {
+    /// Finds it in the system's own list.
+    ///
+    /// # Errors
+    /// The folder is not there.
+    pub fn of(folder: &Path) -> Result<Self> {
         let device = fs::metadata(folder)?.dev();
         // As the C library packs a device's two numbers.
         let major = ((device >> 8) & 0xfff) | ((device >> 32) & !0xfff);
@@ -92,13 +96,13 @@ impl Disk {
     }
 
     /// Flushes of its cache since the start; none where the system doesn't count them.
-    pub(crate) fn flushes(&self) -> Option<u64> {
+    pub fn flushes(&self) -> Option<u64> {
         fs::read_to_string(&self.stat).ok()?.split_ascii_whitespace().nth(15)?.parse().ok()
     }
 }
 
 /// The kind of file system that a folder is on, as the system names it.
-pub(crate) fn file_system(folder: &Path) -> Result<String> {
+pub fn file_system(folder: &Path) -> Result<String> {
     let folder = folder.canonicalize()?;
     let mounts = fs::read_to_string("/proc/mounts")?;
     let kind = mounts
@@ -113,7 +117,7 @@ pub(crate) fn file_system(folder: &Path) -> Result<String> {
 }
 
 /// The median time of a write of 4 KiB at the end of a file with its `fdatasync`.
-pub(crate) fn sync_time(folder: &Path) -> Result<Duration> {
+pub fn sync_time(folder: &Path) -> Result<Duration> {
     let path = folder.join("sync");
     let mut file = File::create(&path)?;
     // Within the file's length, as in a write-ahead log that is used again.
@@ -134,7 +138,7 @@ pub(crate) fn sync_time(folder: &Path) -> Result<Duration> {
 }
 
 /// The machine in general terms.
-pub(crate) fn describe(folder: &Path, sync: Duration) -> Result<String> {
+pub fn describe(folder: &Path, sync: Duration) -> Result<String> {
     let cores = std::thread::available_parallelism()?;
     let memory = fs::read_to_string("/proc/meminfo")?;
     let memory = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")).context("no MemTotal")?;
