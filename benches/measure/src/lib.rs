@@ -9,5 +9,6 @@ pub mod latency;
 pub mod machine;
 pub mod process;
 pub mod ready;
+pub mod rows;
 pub mod table;
 pub mod target;

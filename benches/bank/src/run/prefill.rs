@@ -9,8 +9,9 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
+use measure::rows::Template;
 use protocol::{Key, Payment};
-use rusqlite::{Connection as Sqlite, params_from_iter, types::Value};
+use rusqlite::{Connection as Sqlite, types::Value};
 use std::{fs::File, path::Path};
 
 /// Rows between two commits.
@@ -41,45 +42,25 @@ pub(crate) async fn filled(stage: &mut Stage, payments: u64, keys: Keys) -> Resu
     Ok(place)
 }
 
-/// A row that is copied, with its columns' names.
-struct Template {
-    table: &'static str,
-    columns: Vec<String>,
-    values: Vec<Value>,
+/// The rows of a table that has just those of one payment.
+fn rows_of_one(db: &Sqlite, table: &'static str, rows: usize) -> Result<Vec<Template>> {
+    let read = Template::read(db, table, "", [])?;
+    ensure!(read.len() == rows, "{table} holds {} rows after the first payment", read.len());
+    Ok(read)
 }
 
-impl Template {
-    /// The rows of a table that has just those of one payment.
-    fn read(db: &Sqlite, table: &'static str, rows: usize) -> Result<Vec<Self>> {
-        let mut statement = db.prepare(&format!("SELECT * FROM {table}"))?;
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let read = statement.query_map([], |row| (0..columns.len()).map(|column| row.get(column)).collect())?;
-        let read = read.collect::<rusqlite::Result<Vec<Vec<Value>>>>()?;
-        ensure!(read.len() == rows, "{table} holds {} rows after the first payment", read.len());
-        Ok(read.into_iter().map(|values| Self { table, columns: columns.clone(), values }).collect())
-    }
-
-    fn insert(&self, db: &Sqlite, named: &[(&str, Value)]) -> Result<()> {
-        let places: Vec<String> = (1..=self.columns.len()).map(|place| format!("?{place}")).collect();
-        let sql = format!("INSERT INTO {} ({}) VALUES ({})", self.table, self.columns.join(","), places.join(","));
-        let value = |(column, value): (&String, &Value)| {
-            named.iter().find(|(name, _)| name == column).map_or_else(|| value.clone(), |(_, own)| own.clone())
-        };
-        let values = self.columns.iter().zip(&self.values).map(value);
-        let inserted = db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
-        ensure!(inserted == 1, "{} took {inserted} rows", self.table);
-        Ok(())
-    }
+fn insert(template: &Template, db: &Sqlite, named: &[(&str, Value)]) -> Result<()> {
+    template.insert(db, &template.copy(named))
 }
 
 fn fill(path: &Path, first: &Payment, added: u64, keys: Keys) -> Result<Vec<(Key, Vec<u8>)>> {
     let db = Sqlite::open(path)?;
     // Quick while it is filled; what was filled is synced before anybody relies on it.
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA foreign_keys = ON")?;
-    let operation = Template::read(&db, "operations", 1)?;
-    let call = Template::read(&db, "gateway_calls", 1)?;
-    let payment = Template::read(&db, "payments", 1)?;
-    let postings = Template::read(&db, "postings", 2)?;
+    let operation = rows_of_one(&db, "operations", 1)?;
+    let call = rows_of_one(&db, "gateway_calls", 1)?;
+    let payment = rows_of_one(&db, "payments", 1)?;
+    let postings = rows_of_one(&db, "postings", 2)?;
     let from = Timestamp::now() - SPAN;
     let every = SPAN.as_millis() as f64 / added.max(1) as f64;
     let mut samples = Vec::new();
@@ -102,13 +83,13 @@ fn fill(path: &Path, first: &Payment, added: u64, keys: Keys) -> Result<Vec<(Key
                 ("created_ms", at_ms.clone()),
                 ("completed_ms", at_ms),
             ];
-            operation[0].insert(&db, &named)?;
+            insert(&operation[0], &db, &named)?;
             // As random as the hash that the bank makes.
             let gateway_key = Value::Blob(rand::random::<[u8; 16]>().to_vec());
-            call[0].insert(&db, &[("operation", id.clone()), ("key", gateway_key)])?;
-            payment[0].insert(&db, &[("operation", id.clone()), ("id", paid)])?;
+            insert(&call[0], &db, &[("operation", id.clone()), ("key", gateway_key)])?;
+            insert(&payment[0], &db, &[("operation", id.clone()), ("id", paid)])?;
             for posting in &postings {
-                posting.insert(&db, &[("operation", id.clone())])?;
+                insert(posting, &db, &[("operation", id.clone())])?;
             }
             if number.is_multiple_of((added / SAMPLES).max(1)) {
                 samples.push((key, body));

@@ -1,0 +1,210 @@
+//! From the click to the durable answer, beside a raw commit of the same rows on a twin of the file, one by one in turn.
+
+use crate::{
+    bank::SECRET,
+    drain::{self, Draining},
+    fill::{self, Name, Operation, Patterns},
+    queue::{self, EnqueueError},
+    raw,
+    stage::Stage,
+};
+use anyhow::{Result, ensure};
+use jiff::Timestamp;
+use measure::{latency::Latencies, ready::Setting};
+use rusqlite::Connection;
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+use store::{Priority, Store};
+
+/// Between two clicks while the queue drains: more often than any cashier, and still a small share of the work.
+const PACE: Duration = Duration::from_millis(5);
+
+/// What was seen of clicks and raw commits.
+#[derive(Debug, Clone)]
+pub(crate) struct Clicks {
+    pub(crate) ours: Latencies,
+    pub(crate) raw: Latencies,
+    /// For each click, how many commits were finished between it and its own turn: the batch that was running, and no more.
+    pub(crate) waited_for: Vec<u64>,
+    /// COMMITs of the writer, and the time that they took.
+    pub(crate) commits: u64,
+    pub(crate) commit_time: Duration,
+}
+
+impl Clicks {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            ours: Latencies::new()?,
+            raw: Latencies::new()?,
+            waited_for: Vec::new(),
+            commits: 0,
+            commit_time: Duration::ZERO,
+        })
+    }
+
+    /// Puts those of another round to these.
+    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+        self.ours.add(&other.ours)?;
+        self.raw.add(&other.raw)?;
+        self.waited_for.extend_from_slice(&other.waited_for);
+        self.commits += other.commits;
+        self.commit_time += other.commit_time;
+        Ok(())
+    }
+
+    /// The mean COMMIT of the writer, in milliseconds.
+    pub(crate) fn commit_ms(&self) -> f64 {
+        self.commit_time.as_secs_f64() * 1e3 / (self.commits.max(1)) as f64
+    }
+
+    /// Of how many commits this share of the clicks did not wait for more.
+    pub(crate) fn waited_for(&self, share: f64) -> f64 {
+        let mut sorted = self.waited_for.clone();
+        sorted.sort_unstable();
+        let place = (sorted.len() as f64 * share).ceil() as usize;
+        sorted.get(place.saturating_sub(1)).map_or(0.0, |waited| *waited as f64)
+    }
+}
+
+/// A file with its twin, and who clicks on both.
+pub(crate) struct Clicker {
+    store: Store,
+    raw: Connection,
+    pattern: Operation,
+    /// Operations that were saved and not settled yet.
+    unsettled: u64,
+    /// Those that were settled by the bank since the file was made.
+    settled: u64,
+    filled: u64,
+    path: PathBuf,
+    twin: PathBuf,
+}
+
+impl Clicker {
+    /// Makes the files with that many operations in them.
+    pub(crate) fn make(place: &Path, patterns: &Patterns, operations: u64) -> Result<Self> {
+        let path = place.join("outbox.db");
+        fill::file(&path, patterns, operations)?;
+        let twin = fill::twin(&path)?;
+        let store = Store::open(&path, &queue::schema())?;
+        let (raw, _) = raw::open(&twin)?;
+        let unsettled = if operations == 0 { 0 } else { fill::OPEN };
+        let pattern = patterns.open.clone();
+        Ok(Self { store, raw, pattern, unsettled, settled: 0, filled: operations, path, twin })
+    }
+
+    /// How both connections say that they are set.
+    pub(crate) async fn settings(&self) -> Result<[Vec<Setting>; 2]> {
+        let names = ["journal_mode", "synchronous"];
+        let ours = self.store.write(Priority::Background, move |tx| {
+            let read = |name: &str| Setting::read(name, raw::text(tx, name)?, None);
+            names.into_iter().map(read).collect::<Result<Vec<_>>>()
+        });
+        let raw = names.into_iter().map(|name| Setting::read(name, raw::text(&self.raw, name)?, None));
+        Ok([ours.await?, raw.collect::<Result<Vec<_>>>()?])
+    }
+
+    /// Clicks with nothing else going on.
+    pub(crate) async fn alone(mut self, pairs: u64) -> Result<(Self, Clicks)> {
+        // In a task, as commands of the window and of the command line are.
+        let clicking = async move {
+            let mut clicks = Clicks::new()?;
+            let before = self.store.work();
+            for _ in 0..pairs {
+                self.pair(&mut clicks).await?;
+            }
+            let after = self.store.work();
+            (clicks.commits, clicks.commit_time) =
+                (after.commits - before.commits, after.commit_time - before.commit_time);
+            anyhow::Ok((self, clicks))
+        };
+        tokio::spawn(clicking).await?
+    }
+
+    /// Clicks while a backlog drains, at a real bank.
+    pub(crate) async fn draining(mut self, stage: &mut Stage, backlog: u64) -> Result<(Self, Clicks)> {
+        drain::save(&self.store, backlog).await?;
+        fill::in_batches(&self.raw, backlog, |_| {
+            self.pattern.insert(&self.raw, &self.pattern.copy(&Name::new(Timestamp::now())))
+        })?;
+        self.unsettled += backlog;
+        let last = queue::last_seq(&Connection::open(&self.path)?)?;
+        let bank = stage.fresh_bank().await?;
+        let transport = queue::http(&bank.url, SECRET)?;
+        let clicking = async move {
+            let mut clicks = Clicks::new()?;
+            let mut draining = Draining::start(&self.store, transport)?;
+            let before = self.store.work();
+            while draining.is_open(last)? {
+                self.pair(&mut clicks).await?;
+                tokio::time::sleep(PACE).await;
+            }
+            let after = self.store.work();
+            (clicks.commits, clicks.commit_time) =
+                (after.commits - before.commits, after.commit_time - before.commit_time);
+            draining.settled().await?;
+            draining.end().await?;
+            anyhow::Ok((self, clicks))
+        };
+        let (mut clicker, clicks) = tokio::spawn(clicking).await??;
+        stage.check_charges(clicker.unsettled).await?;
+        clicker.settled += std::mem::take(&mut clicker.unsettled);
+        let approved = drain::approved(&clicker.path)?;
+        ensure!(approved == clicker.filled + clicker.settled, "{approved} operations are approved");
+        bank.clear().await?;
+        Ok((clicker, clicks))
+    }
+
+    /// A click, and a raw commit of the same rows on the twin.
+    async fn pair(&mut self, clicks: &mut Clicks) -> Result<()> {
+        let (order, counting) = (queue::order()?, self.store.clone());
+        let before = self.store.work().commits;
+        let begin = Instant::now();
+        let saved = self.store.write(Priority::Click, move |tx| {
+            let turn = counting.work().commits;
+            queue::save(tx, &order)?;
+            Ok::<_, EnqueueError>(turn)
+        });
+        let turn = saved.await?;
+        clicks.ours.record(begin.elapsed())?;
+        clicks.waited_for.push(turn - before);
+        self.unsettled += 1;
+        let rows = self.pattern.copy(&Name::new(Timestamp::now()));
+        let begin = Instant::now();
+        raw::commit(&self.raw, |db| self.pattern.insert(db, &rows))?;
+        clicks.raw.record(begin.elapsed())
+    }
+
+    /// Fails unless both files hold as many rows.
+    pub(crate) fn check(self) -> Result<()> {
+        let Self { store, raw, path, twin, .. } = self;
+        drop((store, raw));
+        same_rows(&path, &twin, &["operations"])
+    }
+}
+
+/// Fails unless these tables hold as many rows in one file as in the other.
+pub(crate) fn same_rows(path: &Path, twin: &Path, tables: &[&str]) -> Result<()> {
+    let (ours, raw) = (Connection::open(path)?, Connection::open(twin)?);
+    for table in tables {
+        let count =
+            |db: &Connection| db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
+        let (ours, raw) = (count(&ours)?, count(&raw)?);
+        ensure!(ours == raw, "{table} holds {ours} rows, and {raw} in the raw file");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_that_a_share_of_the_clicks_waited_for() {
+        let mut clicks = Clicks::new().unwrap();
+        clicks.waited_for = [vec![0; 98], vec![1, 3]].concat();
+        assert_eq!([0.5, 0.98, 0.99, 1.0].map(|share| clicks.waited_for(share)), [0.0, 0.0, 1.0, 3.0]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Two job queues over SQLite, each a program of its own because its SQLite can't be linked beside ours: how long it takes to save a
+//! job, how quickly ten thousand are run, and what is left of them by a kill.
+
+use crate::{bank::SECRET, kill::Survived, stage::Stage, stub_bank::StubBank};
+use anyhow::{Context, Result, bail, ensure};
+use measure::{latency::Latencies, machine::Disk, process::Process, ready::Setting};
+use protocol::Key;
+use serde::Deserialize;
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+use tokio::process::Command;
+
+/// A job queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Peer {
+    Effectum,
+    Apalis,
+}
+
+/// A job queue, as it is or with WAL and FULL forced on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Contender {
+    pub(crate) peer: Peer,
+    pub(crate) forced: bool,
+}
+
+impl Contender {
+    pub(crate) const ALL: [Self; 4] = [
+        Self { peer: Peer::Effectum, forced: false },
+        Self { peer: Peer::Effectum, forced: true },
+        Self { peer: Peer::Apalis, forced: false },
+        Self { peer: Peer::Apalis, forced: true },
+    ];
+
+    pub(crate) const fn program(self) -> &'static str {
+        match self.peer {
+            Peer::Effectum => "effectum-peer",
+            Peer::Apalis => "apalis-sqlite-peer",
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        let name = match self.peer {
+            Peer::Effectum => "effectum",
+            Peer::Apalis => "apalis-sqlite",
+        };
+        if self.forced { format!("{name}, WAL and FULL forced") } else { format!("{name}, as it is") }
+    }
+
+    fn command(self, stage: &Stage, what: &str, file: &Path, count: u64) -> Result<Command> {
+        let mut command = stage.program(self.program())?;
+        if self.forced {
+            command.arg("--forced");
+        }
+        command.arg(what).arg(file).arg(count.to_string());
+        Ok(command)
+    }
+}
+
+/// What a peer says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event {
+    Latency { version: String, settings: Vec<Setting>, latencies_us: Vec<u64> },
+    Drained { version: String, settings: Vec<Setting>, seconds: f64 },
+    Saved { key: Key },
+    Done,
+}
+
+/// How a queue says that it is set, and which one it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub(crate) version: String,
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// How long it took to save jobs one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct Saving {
+    pub(crate) latencies: Latencies,
+    /// Flushes of the disk's cache for each, where the disk counts them: what is synced shows here, whatever is set.
+    pub(crate) flushes: Option<f64>,
+    pub(crate) said: Said,
+}
+
+/// What a peer's process says next.
+async fn event(process: &mut Process) -> Result<Event> {
+    match process.line().await? {
+        Some(line) => serde_json::from_str(&line).with_context(|| format!("a peer says something else: {line}")),
+        None => bail!("a peer ended without a word: {}", process.complaints()),
+    }
+}
+
+/// Saves so many jobs one by one.
+pub(crate) async fn saving(stage: &mut Stage, contender: Contender, jobs: u64) -> Result<Saving> {
+    let place = stage.place()?;
+    let disk = Disk::of(&place)?;
+    let mut command = contender.command(stage, "latency", &place.join("jobs.db"), jobs)?;
+    let before = disk.flushes();
+    let mut process = Process::start("peer", &mut command, stage.folder())?;
+    let Event::Latency { version, settings, latencies_us } = event(&mut process).await? else {
+        bail!("a peer says something else");
+    };
+    let flushes = disk.flushes().zip(before).map(|(after, before)| (after - before) as f64 / jobs as f64);
+    process.succeeded().await?;
+    ensure!(latencies_us.len() as u64 == jobs, "{} latencies of {jobs} jobs", latencies_us.len());
+    let mut latencies = Latencies::new()?;
+    for us in latencies_us {
+        latencies.record(Duration::from_micros(us))?;
+    }
+    fs::remove_dir_all(place)?;
+    Ok(Saving { latencies, flushes, said: Said { version, settings } })
+}
+
+/// Runs so many saved jobs, each a payment at a fresh bank, and gives how long it took.
+pub(crate) async fn drain(stage: &mut Stage, contender: Contender, jobs: u64) -> Result<(Duration, Said)> {
+    let place = stage.place()?;
+    let bank = stage.fresh_bank().await?;
+    let mut command = contender.command(stage, "drain", &place.join("jobs.db"), jobs)?;
+    command.args([bank.url.as_str(), SECRET]);
+    let mut process = Process::start("peer", &mut command, stage.folder())?;
+    let Event::Drained { version, settings, seconds } = event(&mut process).await? else {
+        bail!("a peer says something else");
+    };
+    process.succeeded().await?;
+    let ledger = stage.ledger().await?;
+    ensure!(ledger.distinct_keys == jobs, "{jobs} jobs were run, and the gateway counts {ledger:?}");
+    bank.clear().await?;
+    fs::remove_dir_all(place)?;
+    Ok((Duration::from_secs_f64(seconds), Said { version, settings }))
+}
+
+/// Saves jobs while they are run, kills the process in the middle, starts it again, and waits that long for what is missing.
+pub(crate) async fn survive(
+    stage: &mut Stage,
+    contender: Contender,
+    jobs: u64,
+    patience: Duration,
+) -> Result<Survived> {
+    let place = stage.place()?;
+    let file = place.join("jobs.db");
+    let bank = StubBank::start(Duration::from_millis(5)).await?;
+    let work = |stage: &Stage, count: u64| {
+        let mut command = contender.command(stage, "work", &file, count)?;
+        command.args([bank.url.as_str(), SECRET]);
+        Process::start("peer", &mut command, stage.folder())
+    };
+    let answered = || bank.seen().values().filter(|seen| seen.answered > 0).count() as u64;
+    let mut first = work(stage, jobs)?;
+    let mut saved = Vec::new();
+    let begin = Instant::now();
+    while answered() < jobs / 2 {
+        ensure!(begin.elapsed() < Duration::from_secs(60), "only {} jobs were run", answered());
+        // Its lines are read as they come: who has to wait for its reader saves nothing meanwhile.
+        match tokio::time::timeout(Duration::from_millis(1), event(&mut first)).await {
+            Ok(Ok(Event::Saved { key })) => saved.push(key),
+            Ok(Ok(Event::Done)) => bail!("all was done before the kill"),
+            Ok(Ok(_)) => bail!("a peer says something else"),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    first.signal("KILL")?;
+    // What it said before counts, to its last whole line.
+    while let Some(line) = first.line().await? {
+        if let Ok(Event::Saved { key }) = serde_json::from_str(&line) {
+            saved.push(key);
+        }
+    }
+    first.kill().await?;
+    let before = answered();
+    let begin = Instant::now();
+    let second = work(stage, 0)?;
+    let missing = || {
+        let seen = bank.seen();
+        saved.iter().filter(|key| seen.get(key).is_none_or(|seen| seen.answered == 0)).count() as u64
+    };
+    while missing() > 0 && begin.elapsed() < patience {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let took = begin.elapsed();
+    second.kill().await?;
+    let missing = missing();
+    let twice = bank.seen().values().filter(|seen| seen.asked.len() > 1).count() as u64;
+    fs::remove_dir_all(place)?;
+    let saved = saved.len() as u64;
+    Ok(Survived { saved, before, missing, twice, took: (missing == 0).then_some(took) })
+}

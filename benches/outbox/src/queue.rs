@@ -1,0 +1,102 @@
+//! The outbox as this bench uses it. Nothing else here names its types, so that a change of its API is a change of this module.
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use outbox::{Bank, HttpTransport, NewOperation, Outbox, Request, Secret};
+use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
+use rusqlite::Connection;
+use std::sync::Arc;
+use store::{Migration, Schema};
+use uuid::Uuid;
+
+pub(crate) use outbox::answer::{Answer, CallError};
+pub(crate) use outbox::{Call, Clock, Ended, EnqueueError, Transport};
+
+/// What every payment is about, in minor units.
+pub(crate) const AMOUNT: u32 = 2_490;
+
+/// A file with the outbox's tables and nothing else.
+pub(crate) fn schema() -> Schema {
+    Schema {
+        application_id: 0x4b61_4f42,
+        migrations: vec![Migration { version: 1, name: "outbox", sql: outbox::SCHEMA }],
+    }
+}
+
+/// A payment as a till asks for it, in a lane of its own.
+pub(crate) fn order() -> Result<NewOperation> {
+    let sale = Uuid::now_v7();
+    let request = PaymentRequest {
+        amount: Amount::new(AMOUNT.into())?,
+        currency: Currency::EUR,
+        card: CardToken::new("tok_visa")?,
+        reference: Some(format!("till-1/{}", &sale.simple().to_string()[..12])),
+        accepted_offline_at: None,
+    };
+    let (intent_id, lane) = (Uuid::now_v7(), sale.to_string());
+    Ok(NewOperation { intent_id, replaces: None, lane, request: Request::Payment(request) })
+}
+
+/// The bytes that are sent for it.
+pub(crate) fn body(order: &NewOperation) -> Result<Vec<u8>> {
+    match &order.request {
+        Request::Payment(request) => Ok(request.encode()),
+        other => bail!("{other:?} is no payment"),
+    }
+}
+
+/// Saves it, its key made inside of the transaction as the till makes it.
+pub(crate) fn save(tx: &Connection, order: &NewOperation) -> Result<Key, EnqueueError> {
+    let now = Timestamp::now();
+    let key = Key::v7(now, rand::random());
+    outbox::enqueue(tx, order, key, now).map(|_| key)
+}
+
+/// The queue of a file.
+pub(crate) fn over(store: store::Store) -> Outbox {
+    Outbox::new(store)
+}
+
+/// The real way to a bank.
+pub(crate) fn http(url: &str, secret: &str) -> Result<Arc<dyn Transport>> {
+    let bank = Bank { url: url.to_owned(), token: Secret::new(secret) };
+    Ok(Arc::new(HttpTransport::new(&bank).context("the bank can't be asked")?))
+}
+
+/// The words of what is open, as the index `operations_open` has them.
+pub(crate) const OPEN: &str = "state IN ('saved', 'sending', 'unknown', 'needs_attention')";
+
+/// Whether anything in the file is open that was saved as this one or before.
+pub(crate) fn any_open(conn: &Connection, up_to_seq: i64) -> rusqlite::Result<bool> {
+    conn.prepare_cached(&format!(
+        "SELECT EXISTS (SELECT 1 FROM operations INDEXED BY operations_open WHERE {OPEN} AND seq <= ?1)"
+    ))?
+    .query_row([up_to_seq], |row| row.get(0))
+}
+
+/// The last operation that was saved.
+pub(crate) fn last_seq(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("SELECT coalesce(max(seq), 0) FROM operations", [], |row| row.get(0))
+}
+
+/// How many operations are in each state.
+pub(crate) fn states(conn: &Connection) -> rusqlite::Result<Vec<(String, u64)>> {
+    conn.prepare("SELECT state, count(*) FROM operations GROUP BY state ORDER BY state")?
+        .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+        .collect()
+}
+
+/// Whether the outbox still brings what is in that state to its end by itself.
+pub(crate) fn is_unsettled(state: &str) -> bool {
+    outbox::State::parse(state).is_some_and(outbox::State::is_unsettled)
+}
+
+/// How many operations are approved, where all are.
+pub(crate) fn approved(conn: &Connection) -> Result<u64> {
+    let states = states(conn)?;
+    match &states[..] {
+        [] => Ok(0),
+        [(state, count)] if state == "approved" => Ok(*count),
+        _ => bail!("not every operation is approved: {states:?}"),
+    }
+}

@@ -1,0 +1,334 @@
+//! The run: what is measured, in which order, and what becomes of the figures.
+
+use crate::{
+    click::{Clicker, Clicks},
+    dead::{self, Death},
+    drain::Way,
+    fill::Patterns,
+    kill, peers,
+    report::Figures,
+    soak,
+    stage::Stage,
+    target::{self, MANY, Target},
+    till_click,
+};
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use measure::{document, machine, table};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// The name of the generated part with the tables.
+const TABLES: &str = "bench outbox";
+/// The name of the generated part about memory.
+const SOAK: &str = "bench outbox --soak";
+/// The name of the generated part about what was to be reached.
+const TARGETS: &str = "bench outbox targets";
+
+/// Measures the outbox beside what could be had without it: clicks beside raw commits of the same rows, its drain beside a bare client
+/// of the same bank, how often it asks a dead bank, how soon it is back after a kill, and two job queues. Writes the tables into
+/// docs/PERFORMANCE.md.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Rounds of clicks and drains; latencies are those of all rounds together, of rates the middle one counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Only these parts; writes nothing
+    #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
+    only: Vec<Part>,
+    /// A short round of little of everything, to see that it works; writes nothing
+    #[arg(long, conflicts_with = "rounds")]
+    quick: bool,
+    /// In place of the rest: so many operations settled by one process, to see whether its memory stays flat
+    #[arg(long, value_name = "OPERATIONS", conflicts_with_all = ["only", "quick"])]
+    soak: Option<u64>,
+    /// Where all files are made, on the disk to measure; they are removed at the end
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+    /// The document to write to
+    #[arg(long, value_name = "FILE", default_value = "docs/PERFORMANCE.md")]
+    document: PathBuf,
+}
+
+/// A part of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// From the outbox's click to durable, alone and while the queue drains
+    Click,
+    /// The till's whole click, and kills of it
+    Till,
+    /// The outbox beside a bare client
+    Drain,
+    /// Requests to a dead bank
+    Dead,
+    /// Job queues
+    Peers,
+}
+
+/// How much of everything.
+struct Scale {
+    rounds: usize,
+    /// Operations in the file before a measurement.
+    sizes: Vec<u64>,
+    /// Clicks of a round, each with a raw commit beside it.
+    pairs: u64,
+    /// Till clicks of a round.
+    till_pairs: u64,
+    /// Operations that are drained, or wait.
+    operations: u64,
+    kills: usize,
+    sample_s: f64,
+    /// Jobs that a queue saves one by one.
+    saved: u64,
+    /// Jobs of the kill in the middle.
+    killed: u64,
+    /// How long a queue may take to finish what was left behind by a kill.
+    patience: Duration,
+}
+
+impl Scale {
+    fn of(options: &Options) -> Self {
+        if options.quick {
+            return Self {
+                rounds: 1,
+                sizes: vec![0, 2_000],
+                pairs: 100,
+                till_pairs: 50,
+                operations: 300,
+                kills: 2,
+                sample_s: 1.0,
+                saved: 100,
+                killed: 100,
+                patience: Duration::from_secs(2),
+            };
+        }
+        Self {
+            rounds: options.rounds,
+            sizes: vec![0, 100_000, MANY],
+            pairs: 1_500,
+            till_pairs: 1_000,
+            operations: 10_000,
+            kills: 20,
+            sample_s: 60.0,
+            saved: 2_000,
+            killed: 1_000,
+            patience: Duration::from_secs(150),
+        }
+    }
+}
+
+/// Runs what the options ask for. Whatever was started and made is gone at the end, also where it fails or is told to end.
+pub(crate) fn run(options: Options) -> Result<()> {
+    // As many threads as the till has.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        // Dropping the run ends the processes and removes the files.
+        tokio::select! {
+            done = Run::all(options) => done,
+            _ = term.recv() => bail!("told to end"),
+            _ = int.recv() => bail!("told to end"),
+        }
+    })
+}
+
+struct Run {
+    options: Options,
+    scale: Scale,
+    stage: Stage,
+    start: Instant,
+    figures: Figures,
+}
+
+impl Run {
+    async fn all(options: Options) -> Result<()> {
+        ensure!(options.rounds > 0, "name at least one round");
+        let folder = options.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let stage = Stage::set_up(&folder).await?;
+        let machine = machine::describe(stage.folder(), machine::sync_time(stage.folder())?)?;
+        println!("{machine}\n");
+        let figures = Figures { machine, ..Figures::default() };
+        let mut run = Self { scale: Scale::of(&options), options, stage, start: Instant::now(), figures };
+        match run.options.soak {
+            Some(operations) => run.soak(operations).await,
+            None => run.compare().await,
+        }
+    }
+
+    async fn soak(&mut self, operations: u64) -> Result<()> {
+        let soaked = soak::soak(&mut self.stage, operations).await?;
+        let text = self.figures.under_heading(&soaked.text, &format!(" --soak {operations}"));
+        println!("\n{text}");
+        self.write(SOAK, text, &[(Target::Memory, soaked.furthest)])
+    }
+
+    /// Writes a part of the document, and with it what this run knows of the targets.
+    fn write(&self, name: &str, text: String, measured: &[(Target, f64)]) -> Result<()> {
+        let path = &self.options.document;
+        let targets = target::table(&document::read(path)?, TARGETS, measured);
+        document::write(path, &[(name, text), (TARGETS, targets)])
+    }
+
+    async fn compare(&mut self) -> Result<()> {
+        for part in [Part::Click, Part::Till, Part::Drain, Part::Dead, Part::Peers] {
+            if !self.options.only.is_empty() && !self.options.only.contains(&part) {
+                continue;
+            }
+            match part {
+                Part::Click => self.click().await?,
+                Part::Till => self.till().await?,
+                Part::Drain => self.drain().await?,
+                Part::Dead => self.dead().await?,
+                Part::Peers => self.peers().await?,
+            }
+        }
+        let measured = target::measured(&self.figures);
+        let text = self.figures.under_heading(&self.figures.text(), &format!(" --rounds {}", self.scale.rounds));
+        let seconds = self.start.elapsed().as_secs_f64();
+        println!("\n{}\n{text}\n{seconds:.0} s in all.", target::table("", TARGETS, &measured));
+        if self.options.only.is_empty() && !self.options.quick {
+            self.write(TABLES, text, &measured)?;
+            println!("Written to {}.", self.options.document.display());
+        } else {
+            println!("Something was left out, so {} stays as it is.", self.options.document.display());
+        }
+        Ok(())
+    }
+
+    fn say(&self, what: &str) {
+        println!("[{:>4.0} s] {what}", self.start.elapsed().as_secs_f64());
+    }
+
+    fn note(&self, part: &str, size: u64, clicks: &Clicks) {
+        let ms = |share| (clicks.ours.quantile_ms(share), clicks.raw.quantile_ms(share));
+        let ((p50, raw_p50), (p99, raw_p99)) = (ms(0.5), ms(0.99));
+        self.say(&format!(
+            "{part} with {}: {} pairs, p50 {p50:.3} ms (raw {raw_p50:.3}), p99 {p99:.3} ms (raw {raw_p99:.3})",
+            table::count(size),
+            clicks.ours.count(),
+        ));
+    }
+
+    async fn click(&mut self) -> Result<()> {
+        let patterns = Patterns::make(&mut self.stage).await?;
+        for size in self.scale.sizes.clone() {
+            let mut alone = Clicks::new()?;
+            let mut draining = Clicks::new()?;
+            let mut place = self.stage.place()?;
+            let mut clicker = Clicker::make(&place, &patterns, size)?;
+            self.figures.settings = Some(clicker.settings().await?);
+            for round in 0..self.scale.rounds {
+                if size == 0 && round > 0 {
+                    // What the last round left behind is not nothing.
+                    clicker.check()?;
+                    fs::remove_dir_all(place)?;
+                    place = self.stage.place()?;
+                    clicker = Clicker::make(&place, &patterns, size)?;
+                }
+                let (again, clicks) = clicker.alone(self.scale.pairs).await?;
+                self.note("click alone", size, &clicks);
+                alone.add(&clicks)?;
+                let (again, clicks) = again.draining(&mut self.stage, self.scale.operations).await?;
+                self.note("click while draining", size, &clicks);
+                draining.add(&clicks)?;
+                clicker = again;
+            }
+            clicker.check()?;
+            fs::remove_dir_all(place)?;
+            self.figures.click.insert(size, alone);
+            self.figures.draining.insert(size, draining);
+        }
+        Ok(())
+    }
+
+    async fn till(&mut self) -> Result<()> {
+        let sizes = self.scale.sizes.clone();
+        for &size in &sizes {
+            let mut all = Clicks::new()?;
+            let dir = till_click::folder(&mut self.stage, size).await?;
+            for _ in 0..self.scale.rounds {
+                let clicks = till_click::alone(&dir, self.scale.till_pairs).await?;
+                self.note("till's click", size, &clicks);
+                all.add(&clicks)?;
+            }
+            self.figures.till.insert(size, all);
+            if Some(&size) == sizes.first() || Some(&size) == sizes.last() {
+                let took = kill::rounds(&self.stage, &dir, self.scale.kills).await?;
+                let most = took.iter().max().context("no kills")?;
+                self.say(&format!("{} kills with {}: {most:?} at most", took.len(), table::count(size)));
+                self.figures.kills.insert(size, took);
+            }
+            fs::remove_dir_all(dir)?;
+        }
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        let operations = self.scale.operations;
+        for round in 0..self.scale.rounds {
+            let mut ways = Way::ALL;
+            // So that nobody is always the first or always after the same one.
+            ways.rotate_left(round % Way::ALL.len());
+            for way in ways {
+                let took = way.drain(&mut self.stage, operations).await?;
+                let rate = operations as f64 / took.as_secs_f64();
+                self.say(&format!("drain: {}: {} a second", way.name(), table::rounded(rate)));
+                self.figures.drain.entry(way).or_default().push(rate);
+            }
+        }
+        Ok(())
+    }
+
+    async fn dead(&mut self) -> Result<()> {
+        for death in Death::ALL {
+            let passed = dead::hour(&mut self.stage, death, self.scale.operations).await?;
+            self.say(&format!("dead ({}): {} requests in {:?}", death.name(), passed.calls, passed.passed));
+            self.figures.hours.insert(death, passed);
+        }
+        let sample = dead::sample(&mut self.stage, self.scale.operations, self.scale.sample_s).await?;
+        self.say(&format!("dead, in real time: {} and then {} requests", sample.run_up, sample.calls));
+        self.figures.sample = Some(sample);
+        Ok(())
+    }
+
+    async fn peers(&mut self) -> Result<()> {
+        let survived = kill::survive(&mut self.stage, usize::try_from(self.scale.killed)?).await?;
+        ensure!(survived.missing == 0, "the outbox lost something by a kill: {survived:?}");
+        self.say(&format!("outbox, killed: {survived:?}"));
+        self.figures.survived = Some(survived);
+        for contender in peers::Contender::ALL {
+            if let Err(error) = self.stage.program(contender.program()) {
+                self.say(&format!("LEFT OUT: {}: {error}", contender.name()));
+                self.figures.left_out.push((contender.name(), error.to_string()));
+                continue;
+            }
+            self.peer(contender).await.with_context(|| contender.name())?;
+        }
+        Ok(())
+    }
+
+    async fn peer(&mut self, contender: peers::Contender) -> Result<()> {
+        let saving = peers::saving(&mut self.stage, contender, self.scale.saved).await?;
+        self.say(&format!("{}: saves in {:.3} ms", contender.name(), saving.latencies.quantile_ms(0.5)));
+        let figures = self.figures.peers.entry(contender).or_default();
+        figures.said = Some(saving.said.clone());
+        figures.saving = Some(saving);
+        let operations = self.scale.operations;
+        for _ in 0..self.scale.rounds {
+            let (took, said) = peers::drain(&mut self.stage, contender, operations).await?;
+            let rate = operations as f64 / took.as_secs_f64();
+            self.say(&format!("{}: drains {} a second", contender.name(), table::rounded(rate)));
+            let figures = self.figures.peers.entry(contender).or_default();
+            figures.drain.push(rate);
+            figures.said = Some(said);
+        }
+        let survived = peers::survive(&mut self.stage, contender, self.scale.killed, self.scale.patience).await?;
+        self.say(&format!("{}, killed: {survived:?}", contender.name()));
+        self.figures.peers.entry(contender).or_default().survived = Some(survived);
+        Ok(())
+    }
+}
