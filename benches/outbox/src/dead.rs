@@ -143,7 +143,7 @@ pub(crate) async fn hour(stage: &mut Stage, death: Death, waiting: u64) -> Resul
         }
     };
     tokio::select! {
-        () = clock.pass(HOUR, &store) => {}
+        passed = clock.pass(HOUR, &store) => passed?,
         () = stormed => {}
     }
     let passed = Passed { calls: calls(), passed: clock.monotonic() };

@@ -1,18 +1,21 @@
 //! Time that goes as fast as nothing happens: it stands still while anybody works, and leaps to the next sleeper's end else.
 
 use crate::queue::Clock;
+use anyhow::{Result, ensure};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use store::Store;
 use tokio::sync::oneshot;
 
 /// How long nothing must have happened, in real time, before it leaps.
 const QUIET: Duration = Duration::from_millis(2);
+/// How long nobody may sleep, in real time.
+const NOBODY: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 struct Inner {
@@ -40,7 +43,11 @@ impl Hour {
     }
 
     /// Lets time pass up to there, as the users of that file are done with each moment.
-    pub(crate) async fn pass(&self, until: Duration, store: &Store) {
+    ///
+    /// # Errors
+    /// Where nobody sleeps for long: then nobody is there for whom time could pass.
+    pub(crate) async fn pass(&self, until: Duration, store: &Store) -> Result<()> {
+        let mut nobody_since = Instant::now();
         loop {
             // Who works begins a sleep, or a commit, before long.
             let seen = |hour: &Self| (hour.lock().begun, store.work());
@@ -51,16 +58,22 @@ impl Hour {
             }
             let mut inner = self.lock();
             match inner.sleepers.pop_first() {
+                // It is not there yet, or not any more: it takes its time over something else.
+                None => {
+                    ensure!(nobody_since.elapsed() < NOBODY, "nobody waits for time to pass");
+                    continue;
+                }
                 Some(((at, _), sleeper)) if at <= until => {
                     inner.passed = inner.passed.max(at);
                     // Who has been woken otherwise doesn't listen any more.
                     let _ = sleeper.send(());
                 }
-                _ => {
+                Some(_) => {
                     inner.passed = until;
-                    return;
+                    return Ok(());
                 }
             }
+            nobody_since = Instant::now();
         }
     }
 }
@@ -109,7 +122,7 @@ mod tests {
                 seen.lock().unwrap().push((minutes, clock.monotonic().as_secs() / 60));
             });
         }
-        hour.pass(Duration::from_secs(3_600), &store).await;
+        hour.pass(Duration::from_secs(3_600), &store).await.unwrap();
         assert_eq!(*seen.lock().unwrap(), [(10, 10), (30, 30), (50, 50)]);
         assert_eq!(hour.monotonic(), Duration::from_secs(3_600));
     }

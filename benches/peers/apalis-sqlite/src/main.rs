@@ -117,8 +117,8 @@ fn storage(pool: &SqlitePool) -> SqliteStorage<Payment> {
     SqliteStorage::new(pool).with_config(Config::default().queue("payments"))
 }
 
-/// Runs jobs until the process ends.
-fn run(pool: &SqlitePool, bank: Arc<Bank>) {
+/// Runs jobs for as long as it is waited for.
+async fn run(pool: &SqlitePool, bank: Arc<Bank>) -> Failure {
     // A name that is new each time: the same one again is refused while its old owner may live.
     let name = format!("payer-{}", Uuid::now_v7());
     let worker = WorkerBuilder::new(name)
@@ -127,11 +127,10 @@ fn run(pool: &SqlitePool, bank: Arc<Bank>) {
         .concurrency(CONCURRENCY)
         .parallelize(tokio::spawn)
         .build(pay);
-    tokio::spawn(async move {
-        if let Err(error) = worker.run().await {
-            eprintln!("the worker ended: {error}");
-        }
-    });
+    match worker.run().await {
+        Ok(()) => "the worker ended".into(),
+        Err(error) => format!("the worker ended: {error}").into(),
+    }
 }
 
 async fn none_left(pool: &SqlitePool) -> Result<(), Failure> {
@@ -171,23 +170,30 @@ async fn drain(pool: &SqlitePool, count: usize, bank: Arc<Bank>) -> Result<(), F
         storage.push_bulk(together.to_vec()).await?;
     }
     let begin = Instant::now();
-    run(pool, bank);
-    none_left(pool).await?;
+    tokio::select! {
+        error = run(pool, bank) => return Err(error),
+        left = none_left(pool) => left?,
+    }
     let seconds = begin.elapsed().as_secs_f64();
     let settings = settings(pool).await?;
     say(&json!({"event": "drained", "version": VERSION, "settings": settings, "seconds": seconds}))
 }
 
 async fn work(pool: &SqlitePool, count: usize, bank: Arc<Bank>) -> Result<(), Failure> {
-    run(pool, bank);
-    let mut storage = storage(pool);
-    for _ in 0..count {
-        let payment = Payment::new();
-        let key = payment.key;
-        storage.push(payment).await?;
-        say(&json!({"event": "saved", "key": key}))?;
+    let add = async {
+        let mut storage = storage(pool);
+        for _ in 0..count {
+            let payment = Payment::new();
+            let key = payment.key;
+            storage.push(payment).await?;
+            say(&json!({"event": "saved", "key": key}))?;
+        }
+        none_left(pool).await
+    };
+    tokio::select! {
+        error = run(pool, bank) => return Err(error),
+        added = add => added?,
     }
-    none_left(pool).await?;
     say(&json!({"event": "done"}))
 }
 
