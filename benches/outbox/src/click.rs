@@ -97,13 +97,10 @@ impl Clicker {
 
     /// How both connections say that they are set.
     pub(crate) async fn settings(&self) -> Result<[Vec<Setting>; 2]> {
-        let names = ["journal_mode", "synchronous"];
-        let ours = self.store.write(Priority::Background, move |tx| {
-            let read = |name: &str| Setting::read(name, raw::text(tx, name)?, None);
-            names.into_iter().map(read).collect::<Result<Vec<_>>>()
-        });
-        let raw = names.into_iter().map(|name| Setting::read(name, raw::text(&self.raw, name)?, None));
-        Ok([ours.await?, raw.collect::<Result<Vec<_>>>()?])
+        let ours = queue::settings(&self.store).await?;
+        let raw = ours.iter().map(|Setting { name, .. }| Setting::read(name, raw::text(&self.raw, name)?, None));
+        let raw = raw.collect::<Result<Vec<_>>>()?;
+        Ok([ours, raw])
     }
 
     /// Clicks with nothing else going on.

@@ -1,7 +1,7 @@
 //! Two job queues over SQLite, each a program of its own because its SQLite can't be linked beside ours: how long it takes to save a
 //! job, how quickly ten thousand are run, and what is left of them by a kill.
 
-use crate::{bank::SECRET, kill::Survived, stage::Stage, stub_bank::StubBank};
+use crate::{bank::SECRET, kill::Survived, queue, stage::Stage, stub_bank::StubBank};
 use anyhow::{Context, Result, bail, ensure};
 use measure::{latency::Latencies, machine::Disk, process::Process, ready::Setting};
 use protocol::Key;
@@ -11,6 +11,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use store::{Priority, Store};
 use tokio::process::Command;
 
 /// A job queue.
@@ -113,6 +114,31 @@ pub(crate) async fn saving(stage: &mut Stage, contender: Contender, jobs: u64) -
     }
     fs::remove_dir_all(place)?;
     Ok(Saving { latencies, flushes, said: Said { version, settings } })
+}
+
+/// Has the outbox save as many operations one by one.
+pub(crate) async fn ours(stage: &mut Stage, operations: u64) -> Result<Saving> {
+    let place = stage.place()?;
+    let disk = Disk::of(&place)?;
+    let store = Store::open(&place.join("outbox.db"), &queue::schema())?;
+    let settings = queue::settings(&store).await?;
+    let saving = store.clone();
+    let before = disk.flushes();
+    let saved = tokio::spawn(async move {
+        let mut latencies = Latencies::new()?;
+        for _ in 0..operations {
+            let order = queue::order()?;
+            let begin = Instant::now();
+            saving.write(Priority::Click, move |tx| queue::save(tx, &order)).await?;
+            latencies.record(begin.elapsed())?;
+        }
+        anyhow::Ok(latencies)
+    });
+    let latencies = saved.await??;
+    let flushes = disk.flushes().zip(before).map(|(after, before)| (after - before) as f64 / operations as f64);
+    drop(store);
+    fs::remove_dir_all(place)?;
+    Ok(Saving { latencies, flushes, said: Said { version: "outbox".to_owned(), settings } })
 }
 
 /// Runs so many saved jobs, each a payment at a fresh bank, and gives how long it took.

@@ -1,12 +1,14 @@
 //! The outbox as this bench uses it. Nothing else here names its types, so that a change of its API is a change of this module.
 
+use crate::raw;
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
+use measure::ready::Setting;
 use outbox::{Bank, HttpTransport, NewOperation, Outbox, Request, Secret};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::Connection;
 use std::sync::Arc;
-use store::{Migration, Schema};
+use store::{Migration, Priority, Schema};
 use uuid::Uuid;
 
 pub(crate) use outbox::answer::{Answer, CallError};
@@ -17,10 +19,8 @@ pub(crate) const AMOUNT: u32 = 2_490;
 
 /// A file with the outbox's tables and nothing else.
 pub(crate) fn schema() -> Schema {
-    Schema {
-        application_id: 0x4b61_4f42,
-        migrations: vec![Migration { version: 1, name: "outbox", sql: outbox::SCHEMA }],
-    }
+    let step = |(sql, version): (&&'static str, u32)| Migration { version, name: "outbox", sql };
+    Schema { application_id: 0x4b61_4f42, migrations: outbox::MIGRATIONS.iter().zip(1..).map(step).collect() }
 }
 
 /// A payment as a till asks for it, in a lane of its own.
@@ -33,8 +33,7 @@ pub(crate) fn order() -> Result<NewOperation> {
         reference: Some(format!("till-1/{}", &sale.simple().to_string()[..12])),
         accepted_offline_at: None,
     };
-    let (intent_id, lane) = (Uuid::now_v7(), sale.to_string());
-    Ok(NewOperation { intent_id, replaces: None, lane, request: Request::Payment(request) })
+    Ok(NewOperation::new(Uuid::now_v7(), sale.to_string(), request))
 }
 
 /// The bytes that are sent for it.
@@ -57,6 +56,15 @@ pub(crate) fn over(store: store::Store) -> Outbox {
     Outbox::new(store)
 }
 
+/// How the store's writer says that it is set.
+pub(crate) async fn settings(store: &store::Store) -> Result<Vec<Setting>> {
+    let settings = store.write(Priority::Background, |tx| {
+        let read = |name: &str| Setting::read(name, raw::text(tx, name)?, None);
+        ["journal_mode", "synchronous"].into_iter().map(read).collect::<Result<Vec<_>>>()
+    });
+    Ok(settings.await?)
+}
+
 /// The real way to a bank.
 pub(crate) fn http(url: &str, secret: &str) -> Result<Arc<dyn Transport>> {
     let bank = Bank { url: url.to_owned(), token: Secret::new(secret) };
@@ -64,7 +72,7 @@ pub(crate) fn http(url: &str, secret: &str) -> Result<Arc<dyn Transport>> {
 }
 
 /// The words of what is open, as the index `operations_open` has them.
-pub(crate) const OPEN: &str = "state IN ('saved', 'sending', 'unknown', 'needs_attention')";
+pub(crate) const OPEN: &str = "(state IN ('saved', 'sending', 'unknown', 'needs_attention') OR tombstone = 1)";
 
 /// Whether anything in the file is open that was saved as this one or before.
 pub(crate) fn any_open(conn: &Connection, up_to_seq: i64) -> rusqlite::Result<bool> {

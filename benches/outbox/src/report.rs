@@ -41,6 +41,8 @@ pub(crate) struct Figures {
     pub(crate) sample: Option<Sample>,
     /// By operations in the file: from the kill to the first request, of each round.
     pub(crate) kills: BTreeMap<u64, Vec<Duration>>,
+    /// Saving one by one and being killed in the middle, as the job queues.
+    pub(crate) saving: Option<Saving>,
     pub(crate) survived: Option<Survived>,
     pub(crate) peers: BTreeMap<Contender, PeerFigures>,
     /// Who could not be measured, and why.
@@ -197,8 +199,10 @@ impl Figures {
     }
 
     fn peers_speed(&self) -> String {
-        let ours = self.click.get(&0);
+        let ours = self.saving.as_ref();
         let ours_drain = self.drain.get(&Way::Outbox).and_then(|rates| median(rates));
+        let ours_drained = self.drain.get(&Way::Outbox).map_or(&[][..], Vec::as_slice);
+        let p50 = |saving: &Saving| saving.latencies.quantile_ms(0.5);
         let mut table = Table::new(&[
             "",
             "`journal_mode`",
@@ -211,37 +215,26 @@ impl Figures {
             "least–most",
             "× outbox",
         ]);
-        let said = self.settings.as_ref().map(|[ours, _]| &ours[..]);
-        let p50 = |latencies: &Latencies| latencies.quantile_ms(0.5);
-        table.row(vec![
-            "outbox".to_owned(),
-            setting(said, "journal_mode"),
-            setting(said, "synchronous"),
-            "–".to_owned(),
-            ours.map_or_else(dash, |clicks| format!("{:.2}", p50(&clicks.ours))),
-            ours.map_or_else(dash, |clicks| format!("{:.2}", clicks.ours.quantile_ms(0.99))),
-            ours.map_or_else(dash, |_| "1.00".to_owned()),
-            ours_drain.map_or_else(dash, rounded),
-            self.drain.get(&Way::Outbox).map_or_else(dash, |rates| range(rates)),
-            ours_drain.map_or_else(dash, |_| "1.00".to_owned()),
-        ]);
-        for (contender, PeerFigures { said, saving, drain, .. }) in &self.peers {
-            let said = said.as_ref().map(|said| &said.settings[..]);
-            let saved = saving.as_ref().map(|saving| &saving.latencies);
-            let flushes = saving.as_ref().and_then(|saving| saving.flushes);
-            let rate = median(drain);
+        let mut row = |name: String, said: Option<&Said>, saving: Option<&Saving>, drained: &[f64]| {
+            let said = said.map(|said| &said.settings[..]);
+            let flushes = saving.and_then(|saving| saving.flushes);
+            let rate = median(drained);
             table.row(vec![
-                contender.name(),
+                name,
                 setting(said, "journal_mode"),
                 setting(said, "synchronous"),
                 flushes.map_or_else(dash, |flushes| format!("{flushes:.2}")),
-                saved.map_or_else(dash, |latencies| format!("{:.2}", p50(latencies))),
-                saved.map_or_else(dash, |latencies| format!("{:.2}", latencies.quantile_ms(0.99))),
-                saved.map_or_else(dash, |latencies| times(p50(latencies), ours.map(|clicks| p50(&clicks.ours)))),
+                saving.map_or_else(dash, |saving| format!("{:.2}", p50(saving))),
+                saving.map_or_else(dash, |saving| format!("{:.2}", saving.latencies.quantile_ms(0.99))),
+                saving.map_or_else(dash, |saving| times(p50(saving), ours.map(p50))),
                 rate.map_or_else(dash, rounded),
-                range(drain),
+                range(drained),
                 rate.map_or_else(dash, |rate| times(rate, ours_drain)),
             ]);
+        };
+        row("outbox".to_owned(), ours.map(|saving| &saving.said), ours, ours_drained);
+        for (contender, PeerFigures { said, saving, drain, .. }) in &self.peers {
+            row(contender.name(), said.as_ref(), saving.as_ref(), drain);
         }
         let mut text = table.text();
         let versions: Vec<_> = self.peers.values().filter_map(|peer| peer.said.as_ref()).map(version).collect();

@@ -296,6 +296,9 @@ impl Run {
     }
 
     async fn peers(&mut self) -> Result<()> {
+        let saving = peers::ours(&mut self.stage, self.scale.saved).await?;
+        self.say(&format!("outbox: saves in {:.3} ms", saving.latencies.quantile_ms(0.5)));
+        self.figures.saving = Some(saving);
         let survived = kill::survive(&mut self.stage, usize::try_from(self.scale.killed)?).await?;
         ensure!(survived.missing == 0, "the outbox lost something by a kill: {survived:?}");
         self.say(&format!("outbox, killed: {survived:?}"));

@@ -42,6 +42,7 @@ pub(crate) fn charge() -> Result<Charge> {
         currency: Currency::EUR,
         card: CardToken::new("tok_visa")?,
         reference: None,
+        accepted_offline: false,
     })
 }
 
