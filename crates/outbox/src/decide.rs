@@ -168,6 +168,7 @@ impl Queue {
                 self.promise = None;
                 self.clock_gap = None;
                 self.hold_until = self.hold_until.filter(|_| same_address);
+                self.drain = self.drain.take().filter(|_| same_address);
                 for flight in self.in_flight.values_mut() {
                     flight.elsewhere |= !same_address;
                 }

@@ -80,6 +80,22 @@ fn what_the_bank_of_another_address_says_holds_nobody_at_this_one() {
 }
 
 #[test]
+fn what_another_address_asked_to_wait_slows_nobody_at_this_one() {
+    let keys = [1, 2, 3, 4].map(|number| key(number).unwrap());
+    let busy = Reading::Busy { retry_after: SignedDuration::from_secs(900), problem: "unavailable" };
+    let rows = keys.iter().map(|key| row(*key, State::Saved, Ask::Send)).collect();
+    let (_, effects) = at_once([
+        Event::Tick,
+        Event::Introduced(Err(busy)),
+        Event::BankChanged { same_address: false },
+        Event::MadeDue,
+        Event::Introduced(Ok(promise())),
+        Event::Found { rows, next_due_at: None },
+    ]);
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Begin { .. })).count(), 4, "{effects:?}");
+}
+
+#[test]
 fn an_outage_that_ends_with_a_bank_that_is_not_well_yet_ends_as_an_outage() {
     let gone = || Event::Introduced(Err(Reading::NoConnection("refused".to_owned())));
     let later = |seconds| NOW + SignedDuration::from_secs(seconds);
