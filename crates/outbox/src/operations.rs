@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::columns::{json, optional, stored, time};
 use crate::state::State;
+use crate::step::BankIdentity;
 
 /// What kind of thing is asked. Which it is decides what else an operation has: see [`Request`](crate::Request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -110,6 +111,12 @@ pub struct Operation {
 impl Operation {
     fn text(&self, member: &str) -> Option<&str> {
         self.result.as_ref()?.get(member)?.as_str()
+    }
+
+    /// The bank that it belongs to.
+    pub(crate) fn bank(&self) -> Option<BankIdentity> {
+        let (bank_id, merchant) = (self.bank_id?, self.merchant.clone()?);
+        Some(BankIdentity { bank_id, merchant })
     }
 
     /// The code that stands on the receipt of an approved payment.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use protocol::{Amount, Key, RefundRequest};
 use rusqlite::{Connection, params};
+use uuid::Uuid;
 
 use crate::attempts::{self, Entry};
 use crate::columns::ms;
@@ -34,6 +35,7 @@ fn refunds_waiting(tx: &Connection, payment: &Key) -> rusqlite::Result<Vec<Opera
     Ok(waiting)
 }
 
+/// It belongs to the bank of its payment: no other can give that money back.
 fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Timestamp) -> rusqlite::Result<()> {
     let amount = refund.money.and_then(|money| Amount::new(money.amount).ok());
     // The file holds no refund without an amount, and an approved payment was only stored with the bank's id of it.
@@ -42,9 +44,16 @@ fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Tim
     };
     let body = RefundRequest { payment_id: payment_id.to_owned(), amount }.encode();
     tx.prepare_cached(
-        "UPDATE operations SET body = ?2, due_at = ?3, updated_at = ?3 WHERE key = ?1 AND state = 'saved' AND body IS NULL",
+        "UPDATE operations SET body = ?2, due_at = ?3, updated_at = ?3, bank_id = ?4, merchant = ?5 \
+         WHERE key = ?1 AND state = 'saved' AND body IS NULL",
     )?
-    .execute(params![refund.key.as_bytes(), body, ms(now)])?;
+    .execute(params![
+        refund.key.as_bytes(),
+        body,
+        ms(now),
+        payment.bank_id.as_ref().map(Uuid::as_bytes),
+        payment.merchant
+    ])?;
     let detail = "its payment is approved";
     attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })
 }

@@ -9,6 +9,7 @@ use crate::attempts::{self, Entry};
 use crate::columns::ms;
 use crate::operations::{Kind, Money, Operation, by_intent, by_key, one, refunds_of};
 use crate::state::State;
+use crate::step::BankIdentity;
 
 /// How the stored bytes were made, so that a later version knows what it has before it.
 const BODY_VERSION: i64 = 1;
@@ -161,6 +162,8 @@ struct Line<'a> {
     body: Option<Vec<u8>>,
     money: Option<Money>,
     accepted_offline_at: Option<Timestamp>,
+    /// Of a refund of an approved payment: the bank of that payment, the only one that can give it back.
+    bank: Option<BankIdentity>,
 }
 
 /// Saves an operation in the caller's transaction, with whatever else the caller writes there. Nothing leaves before that
@@ -199,9 +202,11 @@ fn line<'a>(tx: &Connection, request: &'a Request) -> Result<Line<'a>, EnqueueEr
             body: Some(request.encode()),
             money: Some(Money { amount: request.amount.get(), currency: request.currency }),
             accepted_offline_at: request.accepted_offline_at,
+            bank: None,
         },
         Request::Refund { payment, amount } => {
-            let (payment_id, currency) = refundable(tx, payment, *amount)?;
+            let (approved, currency) = refundable(tx, payment, *amount)?;
+            let (payment_id, bank) = approved.unzip();
             Line {
                 kind: Kind::Refund,
                 payment_key: Some(*payment),
@@ -210,6 +215,7 @@ fn line<'a>(tx: &Connection, request: &'a Request) -> Result<Line<'a>, EnqueueEr
                 body: payment_id.map(|payment_id| RefundRequest { payment_id, amount: *amount }.encode()),
                 money: Some(Money { amount: amount.get(), currency }),
                 accepted_offline_at: None,
+                bank: bank.flatten(),
             }
         }
         Request::Message(message) => {
@@ -222,6 +228,7 @@ fn line<'a>(tx: &Connection, request: &'a Request) -> Result<Line<'a>, EnqueueEr
                 body: Some(message.body.clone()),
                 money: None,
                 accepted_offline_at: None,
+                bank: None,
             }
         }
     })
@@ -236,9 +243,9 @@ fn insert(
 ) -> Result<(), rusqlite::Error> {
     tx.prepare_cached(
         "INSERT INTO operations (key, intent_id, replaces, lane, kind, payment_key, method, path, body, body_version, amount, \
-             currency, accepted_offline_at, state, due_at, created_at, updated_at) \
+             currency, accepted_offline_at, bank_id, merchant, state, due_at, created_at, updated_at) \
          VALUES (:key, :intent, :replaces, :lane, :kind, :payment, :method, :path, :body, :version, :amount, \
-             :currency, :offline, 'saved', :now, :now, :now)",
+             :currency, :offline, :bank, :merchant, 'saved', :now, :now, :now)",
     )?
     .execute(named_params! {
         ":key": key.as_bytes(),
@@ -254,13 +261,18 @@ fn insert(
         ":amount": line.money.map(|money| money.amount),
         ":currency": line.money.map(|money| money.currency.code()),
         ":offline": line.accepted_offline_at.map(ms),
+        ":bank": line.bank.as_ref().map(|bank| bank.bank_id.as_bytes()),
+        ":merchant": line.bank.as_ref().map(|bank| &bank.merchant),
         ":now": ms(now),
     })
     .map(|_| ())
 }
 
+/// What a refund is to name, and the bank that knows it.
+type Approved = (String, Option<BankIdentity>);
+
 /// What a refund of that payment is to name (nothing while the payment is open), and its currency.
-fn refundable(tx: &Connection, payment: &Key, amount: Amount) -> Result<(Option<String>, Currency), EnqueueError> {
+fn refundable(tx: &Connection, payment: &Key, amount: Amount) -> Result<(Option<Approved>, Currency), EnqueueError> {
     let payment = by_key(tx, payment)?.filter(|operation| operation.kind == Kind::Payment);
     let Some((payment, money)) = payment.and_then(|payment| payment.money.map(|money| (payment, money))) else {
         return Err(EnqueueError::PaymentUnknown);
@@ -281,7 +293,8 @@ fn refundable(tx: &Connection, payment: &Key, amount: Amount) -> Result<(Option<
     if amount.get() > left {
         return Err(EnqueueError::OverRefund { asked: amount.get(), left });
     }
-    Ok((payment.bank_reference().map(str::to_owned), money.currency))
+    let approved = payment.bank_reference().map(|payment_id| (payment_id.to_owned(), payment.bank()));
+    Ok((approved, money.currency))
 }
 
 /// Whether the stored request asks for the same: money of the same card, or of the same payment; a message, to the byte. What
