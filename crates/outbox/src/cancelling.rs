@@ -86,13 +86,20 @@ pub fn cancel(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> Resul
 /// A refund that waits for its payment has no bytes, so that no copy of the file can have sent it: there is nothing to tell.
 fn cancel_here(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE operations SET state = 'cancelled', settled_at = ?2, updated_at = ?2, cancel_wished_at = ?2, write_off = ?3, \
+        "UPDATE operations SET state = 'cancelled', settled_at = ?2, updated_at = ?2, \
+             cancel_wished_at = coalesce(cancel_wished_at, ?2), write_off = max(write_off, ?3), \
              ask = 'cancel', failures = 0, reason = NULL, last_answer = NULL, not_before = NULL, tombstone = body IS NOT NULL, \
              due_at = CASE WHEN body IS NOT NULL THEN ?2 END \
          WHERE key = ?1 AND state = 'saved'",
     )?
     .execute(params![key.as_bytes(), ms(now), by == CancelAs::WriteOff])
     .map(|_| ())
+}
+
+/// Cancels one that somebody wished cancelled while a call ran, and of which the call showed that it never left after all.
+pub(crate) fn cancel_unsent(tx: &Connection, operation: &Operation, now: Timestamp) -> rusqlite::Result<()> {
+    cancel_here(tx, &operation.key, CancelAs::Wish, now)?;
+    attempts::append(tx, &Entry::new(&operation.key, operation.attempts, now, "cancelled"))
 }
 
 /// A call that is running ends first; what it brings counts.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row as SqlRow, named_params, params};
 
 use crate::answer::TRANSPORT_WORDS;
 use crate::attempts::{self, Entry};
+use crate::cancelling;
 use crate::columns::{Ms, ms, stored, time};
 use crate::contract::{Contract, StoredRequest};
 use crate::operations::{Operation, by_key, refunds_of};
@@ -366,6 +367,12 @@ pub(crate) fn save(
         return late(tx, operation, state, change.result.clone(), entry, late_hook);
     }
     attempts::append(tx, &entry)?;
+    let operation = if operation.state == State::Saved && operation.cancel_wished_at.is_some() {
+        cancelling::cancel_unsent(tx, &operation, now)?;
+        by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?
+    } else {
+        operation
+    };
     hook(tx, &operation)?;
     let refunds = if is_final { Vec::new() } else { refunds::follow(tx, &operation, now)? };
     for refund in &refunds {
