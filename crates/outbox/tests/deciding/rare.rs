@@ -1,0 +1,44 @@
+//! What a run must have come to, counted.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+macro_rules! rare {
+    ($($name:ident = $text:literal,)*) => {
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Rare { $($name,)* }
+
+        const ALL: &[&str] = &[$($text,)*];
+    };
+}
+
+rare! {
+    Died = "died with something under way",
+    ClockJumped = "the clock jumped",
+    FileFailed = "a write failed",
+    Held = "all waited for the bank",
+    CancelledHere = "cancelled before it was ever sent",
+    WishInFlight = "wish to cancel while a call ran",
+    WishInTime = "a wish that came between the look and the counting",
+    CancelledUnsent = "cancelled here after a call that never left",
+    ChargedDespiteWish = "charged all the same, after a wish",
+    CancelledAtBank = "cancelled at the bank",
+    TombstoneTold = "the bank was told of a tombstone",
+    TombstoneContradicted = "a copy had sent what was cancelled here",
+    CancelledByCopy = "a copy had cancelled what was sent here",
+    RefundWaited = "a refund waited for its payment",
+    RefundCancelled = "a refund was cancelled with its payment",
+    SetAside = "set aside",
+    AsideCancelled = "what was set aside was cancelled",
+    BankChanged = "another secret or address, with calls on their way",
+    Moved = "an answer of the other address",
+}
+
+static COUNTS: [AtomicU32; ALL.len()] = [const { AtomicU32::new(0) }; ALL.len()];
+
+pub(crate) fn reached(rare: Rare) {
+    COUNTS[rare as usize].fetch_add(1, Ordering::Relaxed);
+}
+
+pub(crate) fn counts() -> Vec<(&'static str, u32)> {
+    ALL.iter().zip(&COUNTS).map(|(text, count)| (*text, count.load(Ordering::Relaxed))).collect()
+}

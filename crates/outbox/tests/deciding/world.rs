@@ -1,0 +1,614 @@
+//! A driver without a file or a network: every effect ends in any order, fails, or is lost with the process.
+
+use jiff::{SignedDuration, Timestamp};
+use outbox::answer::Reading;
+use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Record, Row, Wake, decide};
+use outbox::{Ask, Change, Random, Settings, State};
+use proptest::test_runner::TestCaseError;
+use protocol::{Key, Outcome};
+use uuid::Uuid;
+
+use crate::bank::{Bank, Truth};
+use crate::file::{File, FileRow, Saving, Written};
+use crate::rare::{Rare, reached};
+
+const LANES: u64 = 6;
+
+pub(crate) type Checked = Result<(), TestCaseError>;
+
+/// What was begun and has not ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Pending {
+    Look {
+        limit: usize,
+    },
+    Begin {
+        row: Row,
+        ask: Ask,
+    },
+    Call {
+        key: Key,
+        ask: Ask,
+    },
+    Save {
+        key: Key,
+        expected: State,
+        begun: bool,
+        change: Box<Change>,
+    },
+    Introduction,
+    MakeDue(MakeDue),
+    /// With what it says of the bank's Retry-After, in true time.
+    Record(Box<Record>, i64),
+}
+
+pub(crate) struct World {
+    pub(crate) settings: Settings,
+    pub(crate) random: Random,
+    pub(crate) queue: Queue,
+    pub(crate) file: File,
+    pub(crate) bank: Bank,
+    pub(crate) pending: Vec<Pending>,
+    /// In flight for an address that is not asked any more.
+    moved: Vec<Key>,
+    /// What was wished cancelled when its call began.
+    wished_at_begin: Vec<Key>,
+    /// Milliseconds that truly passed.
+    pub(crate) true_ms: i64,
+    /// What the wall clock is off by.
+    skew: SignedDuration,
+    pub(crate) faults: bool,
+    /// Until when, in true time, the bank asked all to wait, as far as a restart can know it.
+    held_until_ms: i64,
+    file_hold: Option<Timestamp>,
+    file_hold_ms: i64,
+    pub(crate) sends: u32,
+    has_jumped: bool,
+    /// The process died while the clock was wrong: it waits as long as a bank may ask for, where it can't know.
+    waits_in_doubt: bool,
+}
+
+pub(crate) fn fail(why: &str) -> TestCaseError {
+    TestCaseError::fail(why.to_owned())
+}
+
+pub(crate) fn promise() -> Promise {
+    Promise {
+        identity: BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() },
+        retention: SignedDuration::from_hours(24),
+        permanent: true,
+    }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, operations: u64) -> Result<World, TestCaseError> {
+        let settings = Settings::default();
+        let mut random = Random::new(seed);
+        let start = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50);
+        let mut file = File { settings, rows: std::collections::BTreeMap::new() };
+        let mut keys = Vec::new();
+        for seq in 0..usize::try_from(operations).unwrap_or(0) {
+            let mut bytes = [0_u8; 16];
+            bytes[..8].copy_from_slice(&random.next().to_be_bytes());
+            bytes[8..].copy_from_slice(&random.next().to_be_bytes());
+            let key = Key::from_bytes(bytes).map_err(|error| fail(&error.to_string()))?;
+            let payment = if random.next().is_multiple_of(4) { keys.last().copied() } else { None };
+            let lane = match payment.and_then(|payment| file.rows.get(&payment)) {
+                Some(payment) => payment.lane.clone(),
+                None => format!("lane-{}", random.next() % LANES),
+            };
+            file.rows.insert(
+                key,
+                FileRow {
+                    seq,
+                    lane,
+                    state: State::Saved,
+                    ask: Ask::Send,
+                    failures: 0,
+                    panics: 0,
+                    deaths: 0,
+                    first_sent_at: None,
+                    due_at: Some(start),
+                    not_before: None,
+                    attempts: 0,
+                    payment,
+                    ready: payment.is_none(),
+                    wished: false,
+                    tombstone: false,
+                    touched: false,
+                    told_to_wait_until: i64::MIN,
+                },
+            );
+            if payment.is_none() {
+                keys.push(key);
+            }
+        }
+        Ok(World {
+            settings,
+            random,
+            queue: Queue::at_start(settings, None, start),
+            file,
+            bank: Bank::default(),
+            pending: Vec::new(),
+            moved: Vec::new(),
+            wished_at_begin: Vec::new(),
+            true_ms: start.as_millisecond(),
+            skew: SignedDuration::ZERO,
+            faults: true,
+            held_until_ms: i64::MIN,
+            file_hold: None,
+            file_hold_ms: i64::MIN,
+            sends: 0,
+            has_jumped: false,
+            waits_in_doubt: false,
+        })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        let truth = Timestamp::from_millisecond(self.true_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+        truth.saturating_add(self.skew).unwrap_or(truth)
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.next() % 100 < percent
+    }
+
+    fn faulty(&mut self, percent: u64) -> bool {
+        self.faults && self.chance(percent)
+    }
+
+    pub(crate) fn feed(&mut self, event: Event) -> Checked {
+        let (queue, effects) = decide(self.queue.clone(), event, self.now(), self.random.next());
+        self.queue = queue;
+        self.moved.retain(|key| self.queue.in_flight().any(|other| other == key));
+        for effect in effects {
+            self.perform(effect)?;
+        }
+        self.check()
+    }
+
+    fn perform(&mut self, effect: Effect) -> Checked {
+        let asks = matches!(effect, Effect::Call { .. } | Effect::Introduce);
+        if asks && self.true_ms < self.held_until_ms {
+            return Err(fail("something was asked inside the bank's Retry-After"));
+        }
+        let pending = match effect {
+            Effect::Look { limit, .. } => Pending::Look { limit },
+            Effect::Begin { row, ask, .. } => Pending::Begin { row, ask },
+            Effect::Call { key, ask } => self.called(key, ask)?,
+            Effect::Abandon(key) => {
+                self.pending.retain(|pending| !matches!(pending, Pending::Call { key: other, .. } if *other == key));
+                return Ok(());
+            }
+            Effect::Save { key, expected, begun, change } => Pending::Save { key, expected, begun, change },
+            Effect::Introduce => {
+                if self.pending.iter().any(|pending| matches!(pending, Pending::Introduction)) {
+                    return Err(fail("two probes at once"));
+                }
+                Pending::Introduction
+            }
+            Effect::MakeDue(make_due) => Pending::MakeDue(make_due),
+            Effect::Record(record) => Pending::Record(record, self.held_until_ms),
+        };
+        self.pending.push(pending);
+        Ok(())
+    }
+
+    /// What must hold of each call that is made.
+    fn called(&mut self, key: Key, ask: Ask) -> Result<Pending, TestCaseError> {
+        let row = self.file.rows.get(&key).ok_or_else(|| fail("a call for no row"))?;
+        if self.true_ms < row.told_to_wait_until && !self.has_jumped {
+            return Err(fail("an operation was asked for inside its own Retry-After"));
+        }
+        if row.due_at.is_some() || (ask.sends() && row.state != State::Sending) {
+            return Err(fail("a call whose beginning is not durable"));
+        }
+        if row.state == State::NeedsAttention && ask.sends() {
+            return Err(fail("what needs attention was sent again"));
+        }
+        if ask.sends() && self.wished_at_begin.contains(&key) {
+            return Err(fail("a request went out after the wish to cancel it"));
+        }
+        if ask == Ask::Cancel && !row.wished {
+            return Err(fail("cancelled, and nobody wished it"));
+        }
+        if row.state.is_final() && !(row.tombstone && ask == Ask::Cancel) {
+            return Err(fail("what has ended was asked for"));
+        }
+        if !row.ready {
+            return Err(fail("a refund was asked for before its payment was approved"));
+        }
+        self.sends += u32::from(ask.sends());
+        Ok(Pending::Call { key, ask })
+    }
+
+    /// What holds at every moment.
+    fn check(&self) -> Checked {
+        let in_flight: Vec<_> = self.queue.in_flight().collect();
+        if in_flight.len() > self.settings.in_flight_max {
+            return Err(fail("more in flight than allowed"));
+        }
+        let mut lanes: Vec<_> = in_flight.iter().filter_map(|key| Some(&self.file.rows.get(key)?.lane)).collect();
+        lanes.sort();
+        lanes.dedup();
+        if lanes.len() != in_flight.len() {
+            return Err(fail("two of one lane in flight"));
+        }
+        for row in self.file.rows.values() {
+            if row.state == State::Saved && row.touched {
+                return Err(fail("something that left counts as never sent"));
+            }
+            if row.tombstone && row.touched {
+                return Err(fail("something that left was cancelled here"));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, pending: Pending) -> Checked {
+        match pending {
+            Pending::Look { limit } => {
+                let event = if self.faulty(3) { Event::LookFailed } else { self.file.look(limit, self.now()) };
+                self.feed(event)
+            }
+            Pending::Begin { row, ask } => self.begin(&row, ask),
+            Pending::Call { key, ask } => self.answer(key, ask),
+            Pending::Save { key, expected, begun, change } => self.save(key, expected, begun, &change),
+            Pending::Introduction => {
+                let reading = if self.faulty(30) { Some(self.trouble()) } else { None };
+                if let Some(Reading::Busy { retry_after, .. }) = &reading {
+                    self.hold(*retry_after);
+                }
+                self.feed(Event::Introduced(reading.map_or_else(|| Ok(promise()), Err)))
+            }
+            Pending::MakeDue(make_due) => {
+                if self.faulty(5) {
+                    return self.feed(Event::MakeDueFailed(make_due));
+                }
+                self.file.make_due(make_due, self.now());
+                self.feed(Event::MadeDue)
+            }
+            Pending::Record(record, held_until_ms) => {
+                if self.faulty(5) {
+                    return self.feed(Event::RecordFailed);
+                }
+                self.file_hold = record.hold_until;
+                self.file_hold_ms = if record.hold_until.is_some() { held_until_ms } else { i64::MIN };
+                self.feed(Event::Recorded)
+            }
+        }
+    }
+
+    fn begin(&mut self, found: &Row, ask: Ask) -> Checked {
+        // Nothing written, or written with nobody knowing.
+        let (fails, written) = (self.faulty(5), self.chance(50));
+        let key = found.key;
+        let done = self.file.begin(found, ask, self.now(), !fails || written);
+        let wished = self.file.rows.get(&key).is_some_and(|row| row.wished);
+        self.wished_at_begin.retain(|other| *other != key);
+        if wished {
+            self.wished_at_begin.push(key);
+        }
+        if fails {
+            reached(Rare::FileFailed);
+            return self.feed(Event::BeginFailed(key));
+        }
+        if wished && done == Written::NotAsExpected {
+            reached(Rare::WishInTime);
+        }
+        self.feed(if done == Written::Done { Event::Begun(key) } else { Event::NotBegun(key) })
+    }
+
+    fn trouble(&mut self) -> Reading {
+        let seconds = self.random.next() % 90;
+        let retry_after = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(0));
+        match self.random.next() % 8 {
+            0 => Reading::Busy { retry_after, problem: "unavailable" },
+            1 => Reading::Busy { retry_after, problem: "rate-limited" },
+            2 => Reading::Trouble("internal"),
+            3 => Reading::NotAllowed("unauthorized"),
+            4 => Reading::Foreign("HTML".to_owned()),
+            5 => Reading::NoAnswer { how: "time-out", detail: String::new() },
+            6 => Reading::NoAnswer { how: "reset", detail: String::new() },
+            _ => Reading::NoConnection("refused".to_owned()),
+        }
+    }
+
+    fn hold(&mut self, retry_after: SignedDuration) {
+        reached(Rare::Held);
+        let most = self.settings.retry_after_max;
+        let until = self.true_ms + i64::try_from(retry_after.min(most).as_millis()).unwrap_or(0);
+        self.held_until_ms = self.held_until_ms.max(until);
+    }
+
+    /// A call ends: what the bank has of it, and what of that the till gets to know.
+    fn answer(&mut self, key: Key, ask: Ask) -> Checked {
+        let moved = self.moved.contains(&key);
+        let trouble = if self.faulty(40) { Some(self.trouble()) } else { None };
+        let panics = self.faulty(2);
+        let connects = !matches!(trouble, Some(Reading::NoConnection(_)));
+        let arrives = connects && (trouble.is_none() && !panics || self.chance(60));
+        let outcome = if self.random.next().is_multiple_of(5) { Outcome::Declined } else { Outcome::Approved };
+        let ends = !self.faulty(15);
+        let row = self.file.rows.get_mut(&key).ok_or_else(|| fail("an answer for no row"))?;
+        row.touched |= connects && ask.sends();
+        let is_refund = row.payment.is_some();
+        let was_running = matches!(self.bank.truth.get(&key), Some(Truth::Running(_)));
+        if arrives {
+            self.bank.take(key, ask, is_refund, outcome, ends);
+        }
+        if panics {
+            return self.feed(Event::Panicked(key));
+        }
+        let mut reading = trouble.unwrap_or_else(|| self.bank.says(key));
+        let is_end = matches!(reading, Reading::Final { .. } | Reading::Cancelled);
+        if is_end && ask.sends() && self.faulty(4) {
+            reading = Reading::Expired;
+        } else if is_end && self.faulty(4) {
+            reading = Reading::BankAttention("a look".to_owned());
+        }
+        let row = self.file.rows.get_mut(&key).ok_or_else(|| fail("an answer for no row"))?;
+        match &reading {
+            Reading::InProgress(Some(wait)) => {
+                row.told_to_wait_until = self.true_ms + i64::try_from(wait.as_millis()).unwrap_or(0);
+            }
+            Reading::Busy { retry_after, .. } if !moved => self.hold(*retry_after),
+            Reading::Final { outcome: Outcome::Approved, .. } if row.wished && !row.tombstone => {
+                reached(Rare::ChargedDespiteWish);
+            }
+            Reading::Cancelled if ask.sends() && !was_running => reached(Rare::CancelledByCopy),
+            Reading::Cancelled if row.state == State::NeedsAttention => reached(Rare::AsideCancelled),
+            Reading::Cancelled if !row.tombstone => reached(Rare::CancelledAtBank),
+            _ => {}
+        }
+        if moved {
+            reached(Rare::Moved);
+        }
+        self.feed(Event::Answered(key, reading))
+    }
+
+    fn save(&mut self, key: Key, expected: State, begun: bool, change: &Change) -> Checked {
+        let (fails, written) = (self.faulty(5), self.chance(50));
+        let now = self.now();
+        let wished = begun && self.wished_at_begin.contains(&key);
+        let before = self.file.rows.get(&key).ok_or_else(|| fail("a save for no row"))?.clone();
+        if fails {
+            reached(Rare::FileFailed);
+        }
+        if !fails || written {
+            let done = self.file.save(key, &Saving { expected, begun, wished, change }, now);
+            if done == Written::Done {
+                self.check_saved(key, &before, change, now)?;
+            }
+        }
+        self.feed(if fails { Event::SaveFailed(key) } else { Event::Saved(key) })
+    }
+
+    /// What must hold of each outcome that became durable.
+    fn check_saved(&self, key: Key, before: &FileRow, change: &Change, now: Timestamp) -> Checked {
+        let row = self.file.rows.get(&key).ok_or_else(|| fail("a row is gone"))?;
+        let truth = self.bank.truth.get(&key).copied();
+        if before.state.is_final() && row.state != before.state {
+            return Err(fail("a final result changed"));
+        }
+        if !before.state.is_final() && change.state.is_final() && truth.and_then(Truth::state) != Some(change.state) {
+            return Err(fail("a result that is not the bank's"));
+        }
+        if row.is_open() == row.due_at.is_none() {
+            return Err(fail("open with no due time, or final with one"));
+        }
+        let ended = truth.and_then(Truth::state);
+        match change.contradicts {
+            Some(_) if !before.tombstone => return Err(fail("an alarm about nothing")),
+            Some(state) if state.is_final() && ended != Some(state) => return Err(fail("a false alarm")),
+            Some(_) => reached(Rare::TombstoneContradicted),
+            None if before.tombstone && !row.tombstone => {
+                if ended != Some(State::Cancelled) {
+                    return Err(fail("a copy sent what was cancelled here, and nobody is alarmed"));
+                }
+                reached(Rare::TombstoneTold);
+            }
+            None => {}
+        }
+        if !before.state.is_final() && row.tombstone {
+            reached(Rare::CancelledUnsent);
+        }
+        if row.state == State::NeedsAttention && before.state != State::NeedsAttention {
+            reached(Rare::SetAside);
+        }
+        let refunds = || self.file.rows.values().filter(|refund| refund.payment == Some(key));
+        if row.state == State::Approved && refunds().any(|refund| refund.ready && refund.attempts == 0) {
+            reached(Rare::RefundWaited);
+        }
+        if matches!(row.state, State::Declined | State::Cancelled) && refunds().next().is_some() {
+            reached(Rare::RefundCancelled);
+        }
+        self.check_due(row, change, now)
+    }
+
+    fn check_due(&self, row: &FileRow, change: &Change, now: Timestamp) -> Checked {
+        let longest = match (change.state, change.not_before) {
+            (State::NeedsAttention, _) => self.settings.attention_every,
+            (_, Some(_)) => self.settings.retry_after_max + self.settings.retry_after_jitter,
+            (State::Cancelled, _) => self.settings.attention_every,
+            _ => self.settings.backoff.cap,
+        };
+        // The save may be a later try of one that was decided before.
+        if row.due_at.is_some_and(|at| at.duration_since(now) > longest) && !self.has_jumped {
+            return Err(fail("due later than the cap"));
+        }
+        Ok(())
+    }
+
+    /// Somebody wishes one of them cancelled.
+    fn wish(&mut self) -> Checked {
+        let Some(key) = self.any_key() else { return Ok(()) };
+        let now = self.now();
+        let is_in_flight = self.queue.in_flight().any(|other| *other == key);
+        let was_saved = self.file.rows.get(&key).is_some_and(|row| row.state == State::Saved);
+        if self.file.wish(key, now) {
+            if was_saved {
+                reached(Rare::CancelledHere);
+            } else if is_in_flight {
+                reached(Rare::WishInFlight);
+            }
+        }
+        self.feed(Event::Wake(Wake::NewOperation))
+    }
+
+    fn any_key(&mut self) -> Option<Key> {
+        let count = u64::try_from(self.file.rows.len()).unwrap_or(0).max(1);
+        let nth = usize::try_from(self.random.next() % count).unwrap_or(0);
+        self.file.rows.keys().nth(nth).copied()
+    }
+
+    /// A copy of the file sends, or cancels, what it has of one.
+    fn copy_acts(&mut self) {
+        let Some(key) = self.any_key() else { return };
+        let Some(row) = self.file.rows.get(&key).filter(|row| row.ready) else { return };
+        let is_refund = row.payment.is_some();
+        let ask = if self.chance(60) { Ask::Send } else { Ask::Cancel };
+        self.bank.take(key, ask, is_refund, Outcome::Approved, true);
+    }
+
+    /// Another secret, or another address.
+    fn change_bank(&mut self) -> Checked {
+        let same_address = self.chance(50);
+        let calls = self.pending.iter().any(|pending| matches!(pending, Pending::Call { .. }));
+        if calls {
+            reached(Rare::BankChanged);
+        }
+        // What the earlier question brings is dropped by the driver.
+        self.pending.retain(|pending| !matches!(pending, Pending::Introduction));
+        if !same_address {
+            self.held_until_ms = i64::MIN;
+            self.file_hold = None;
+            self.file_hold_ms = i64::MIN;
+            self.moved = self.queue.in_flight().copied().collect();
+            for pending in &mut self.pending {
+                if let Pending::Record(record, held_until_ms) = pending {
+                    record.hold_until = None;
+                    *held_until_ms = i64::MIN;
+                }
+            }
+        }
+        self.feed(Event::BankChanged { same_address })
+    }
+
+    /// The process dies and starts again: what was in memory is gone, what was under way may have happened or not.
+    fn die(&mut self) -> Checked {
+        if !self.pending.is_empty() {
+            reached(Rare::Died);
+        }
+        for pending in std::mem::take(&mut self.pending) {
+            if let Pending::Call { key, ask, .. } = pending
+                && self.chance(50)
+                && let Some(row) = self.file.rows.get_mut(&key)
+            {
+                row.touched |= ask.sends();
+                let is_refund = row.payment.is_some();
+                self.bank.take(key, ask, is_refund, Outcome::Approved, true);
+            }
+        }
+        self.wished_at_begin.clear();
+        let now = self.now();
+        // The bank never asks for that long: a clock that was wrong did, and what is left of it is unknown.
+        let longer = now.saturating_add(SignedDuration::from_secs(100)).unwrap_or(now);
+        let kept = self.file.rows.values().map(|row| row.not_before).chain([self.file_hold]);
+        self.waits_in_doubt |= kept.flatten().any(|until| until > longer);
+        self.file.start(now);
+        // A Retry-After that was not in the file yet is forgotten with the process.
+        self.held_until_ms = self.file_hold_ms;
+        self.queue = Queue::at_start(self.settings, self.file_hold, now);
+        self.feed(Event::Tick)
+    }
+
+    fn jump(&mut self) -> Checked {
+        reached(Rare::ClockJumped);
+        let years = i64::try_from(self.random.next() % 21).unwrap_or(0) - 10;
+        let by = SignedDuration::from_hours(years * 24 * 365);
+        self.skew = self.skew.saturating_add(by);
+        self.has_jumped = true;
+        // A death before the file has the moved time forgets it.
+        self.file_hold_ms = i64::MIN;
+        for pending in &mut self.pending {
+            if let Pending::Record(_, held_until_ms) = pending {
+                *held_until_ms = i64::MIN;
+            }
+        }
+        self.feed(Event::ClockJumped { by })
+    }
+
+    pub(crate) fn pass_time(&mut self) -> Checked {
+        let now = self.now();
+        let until =
+            self.queue.wake_at(now).map_or(5_000, |at| i64::try_from(at.duration_since(now).as_millis()).unwrap_or(0));
+        self.true_ms += until.clamp(1, 5_000);
+        self.feed(Event::Tick)
+    }
+
+    pub(crate) fn step(&mut self) -> Checked {
+        let dice = self.random.next() % 100;
+        if self.faults {
+            match dice {
+                0 => return self.die(),
+                1 => return self.jump(),
+                2..=6 => return self.feed(Event::Wake(Wake::CheckNow)),
+                7 => return self.feed(Event::Wake(Wake::NetworkChanged)),
+                8 => return self.wish(),
+                9 => {
+                    self.copy_acts();
+                    return Ok(());
+                }
+                10 if self.chance(50) => return self.change_bank(),
+                _ => {}
+            }
+        }
+        // Where nothing fails, nothing takes time either: what is measured then is what the queue waits for by itself.
+        if self.pending.is_empty() || (self.faults && dice < 27) {
+            return self.pass_time();
+        }
+        let at = usize::try_from(self.random.next()).unwrap_or(0) % self.pending.len();
+        let pending = self.pending.swap_remove(at);
+        self.end(pending)
+    }
+
+    /// What has to end within the cap: what is not set aside, and waits for no payment that is.
+    pub(crate) fn ordinary(&self) -> Vec<Key> {
+        let is_aside = |row: &FileRow| row.state == State::NeedsAttention;
+        let waits =
+            |row: &FileRow| !row.ready && row.payment.is_some_and(|key| self.file.rows.get(&key).is_some_and(is_aside));
+        let rows = self.file.rows.iter().filter(|(_, row)| !row.state.is_final() && !is_aside(row) && !waits(row));
+        rows.map(|(key, _)| *key).collect()
+    }
+
+    /// What is left of everything that the bank asked to wait for, as far as anybody remembers.
+    pub(crate) fn left_of_retry_after_ms(&self) -> i64 {
+        let told = self.file.rows.values().map(|row| row.told_to_wait_until);
+        let kept = self.file.rows.values().map(|row| self.kept_ms(row.not_before));
+        let until = told.chain(kept).chain([self.held_until_ms, self.kept_ms(self.file_hold)]).max().unwrap_or(0);
+        let in_doubt = if self.waits_in_doubt { self.settings.retry_after_max } else { SignedDuration::ZERO };
+        let more = self.settings.retry_after_jitter + in_doubt;
+        (until - self.true_ms).max(0) + i64::try_from(more.as_millis()).unwrap_or(0)
+    }
+
+    /// What the file has of a Retry-After: a clock that jumped may have made it longer, up to the longest there is.
+    fn kept_ms(&self, until: Option<Timestamp>) -> i64 {
+        let longest = self.settings.retry_after_max + self.settings.retry_after_jitter;
+        let left = until.map_or(SignedDuration::ZERO, |until| until.duration_since(self.now()).min(longest));
+        self.true_ms + i64::try_from(left.as_millis()).unwrap_or(0)
+    }
+
+    /// What must still end by itself: all but what was set aside and never reached the bank, and what waits for such.
+    pub(crate) fn open(&self) -> usize {
+        let is_aside = |key: &Key, row: &FileRow| {
+            row.state == State::NeedsAttention && !row.wished && !self.bank.truth.contains_key(key)
+        };
+        let waits = |row: &FileRow| {
+            let payment = row.payment.and_then(|key| Some((key, self.file.rows.get(&key)?)));
+            !row.ready && payment.is_some_and(|(key, payment)| is_aside(&key, payment))
+        };
+        let rows = self.file.rows.iter();
+        rows.filter(|(key, row)| row.is_open() && !is_aside(key, row) && !waits(row)).count()
+    }
+}
