@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 
@@ -85,6 +86,16 @@ fn common(connection: &Connection) -> Result<(), OpenError> {
     check(connection, "busy_timeout", &busy_ms.into())?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     set(connection, "trusted_schema", 0.into(), 0.into())?;
+    // A plan holds for every value. Else SQLite prepares a statement anew, at each run, where one of its values stands beside a
+    // partial index: that is most of what such a statement costs.
+    let stable = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    if !connection.set_db_config(stable, true)? {
+        return Err(OpenError::Pragma {
+            name: "query planner stability",
+            wanted: "1".to_owned(),
+            found: "0".to_owned(),
+        });
+    }
     // A mapped file turns another process's truncation into a crash.
     connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(())).or_else(no_row)?;
     // Builds without memory mapping answer no row at all, which is as good.

@@ -423,3 +423,23 @@ async fn a_look_sees_one_state_and_a_panic_in_it_hurts_nobody() {
     }
     assert_eq!(numbers(&store).await.unwrap(), [1, 2]);
 }
+
+#[test]
+fn no_statement_is_prepared_anew_for_another_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let partial = "CREATE INDEX t_seven ON t (n) WHERE n = 7; CREATE INDEX t_some ON t (n) WHERE n IN (8, 9);";
+    store.write_blocking(Priority::Click, move |tx| tx.execute_batch(partial)).unwrap();
+    let anew = |connection: &Connection, sql: &str| -> rusqlite::Result<i32> {
+        // It has read the schema as it is now.
+        connection.query_row("SELECT count(*) FROM t", [], |_| Ok(()))?;
+        let mut statement = connection.prepare(sql)?;
+        for n in 0..10 {
+            statement.query([n])?.next()?;
+        }
+        Ok(statement.get_status(rusqlite::StatementStatus::RePrepare))
+    };
+    let (update, select) = ("UPDATE t SET n = n WHERE n = ?1", "SELECT n FROM t WHERE n = ?1");
+    assert_eq!(store.write_blocking(Priority::Click, move |tx| anew(tx, update)).unwrap(), 0);
+    assert_eq!(store.read_blocking(move |conn| anew(conn, select)).unwrap(), 0);
+}
