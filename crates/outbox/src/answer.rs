@@ -78,7 +78,7 @@ pub struct Expected {
     pub amount: i64,
     /// The currency of the amount.
     pub currency: Currency,
-    /// Of a refund: the bank's id of the payment.
+    /// Of a refund: the bank's id of the payment. None is not compared: it was cancelled before anybody here knew it.
     pub payment_id: Option<String>,
 }
 
@@ -172,9 +172,15 @@ impl Reading {
         Reading::Foreign(why.into())
     }
 
-    /// The same, with a result that can be read from the file again: what is no JSON is kept as a JSON string.
-    pub(crate) fn readable_again(self) -> Reading {
+    /// The same, with a result that can be read from the file again: what is no JSON is kept as a JSON string. An approved payment that
+    /// no refund could name is no answer.
+    pub(crate) fn readable_again(self, kind: crate::Kind) -> Reading {
         match self {
+            Reading::Final { outcome: Outcome::Approved, result }
+                if kind == crate::Kind::Payment && !has_id(&result) =>
+            {
+                Reading::Foreign("its result is no object with an id, by which a refund could name it".to_owned())
+            }
             Reading::Final { outcome, result } if serde_json::from_str::<serde_json::Value>(&result).is_err() => {
                 Reading::Final { outcome, result: serde_json::Value::String(result).to_string() }
             }
@@ -224,6 +230,11 @@ impl Reading {
             _ => String::new(),
         }
     }
+}
+
+fn has_id(result: &str) -> bool {
+    let read = serde_json::from_str::<serde_json::Value>(result);
+    read.is_ok_and(|value| value["id"].as_str().is_some_and(|id| !id.is_empty()))
 }
 
 /// The words by which an operation that waits for the transport is known in the file.
@@ -296,11 +307,20 @@ fn http_date(text: &str) -> Option<Timestamp> {
 /// How an answer that is no policy is read: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.
 pub fn read_policy(answer: &Answer, now: Timestamp) -> Result<Policy, Reading> {
     match answer.status {
-        200 => media_type(answer, "application/json").and_then(|()| parse::<Policy>(&answer.body)),
+        200 => media_type(answer, "application/json").and_then(|()| parse::<Policy>(&answer.body)).and_then(|policy| {
+            // It goes back to the bank in a header of each call.
+            if is_word(&policy.merchant) { Ok(policy) } else { foreign("its merchant is no name") }
+        }),
         _ => problem(answer).and_then(|problem| {
             Err(general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())))
         }),
     }
+}
+
+/// Whether it can stand in a header, a column and a line: some visible characters of ASCII, spaces between them.
+fn is_word(text: &str) -> bool {
+    let visible = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    visible && !text.is_empty() && text.len() <= WORD_BYTES_MAX && text.trim() == text
 }
 
 fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
@@ -331,14 +351,22 @@ fn problem(answer: &Answer) -> Result<Problem, Reading> {
 /// Characters of the bank's own text that are kept: it goes into the file, to a terminal and into a window.
 const DETAIL_CHARS_MAX: usize = 200;
 
+/// The longest name that the bank gives anything: the merchant, a payment.
+const WORD_BYTES_MAX: usize = 100;
+
 /// The bank's text on one line, with nothing in it that would act on a terminal.
 fn readable(text: &str) -> String {
-    let mut kept = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut kept = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });
     let mut readable: String = kept.by_ref().take(DETAIL_CHARS_MAX).collect();
     if kept.next().is_some() {
         readable.push('…');
     }
     readable
+}
+
+/// What turns the direction of a line, ends one, or is not seen at all.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Problems that mean the same whatever was asked.
@@ -393,17 +421,26 @@ fn result(expected: &Expected, answer: &Answer, outcome: Outcome) -> Result<Read
 
 /// Checks that the object is the result of our operation.
 fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), Reading> {
-    let (status, amount, currency, key, payment_id, decline_code) = match expected.kind {
+    let (id, status, amount, currency, key, payment_id, decline_code) = match expected.kind {
         Kind::Payment => {
             let payment: Payment = parse(text.as_bytes())?;
             if payment.approval_code.is_some() != (outcome == Outcome::Approved) {
                 return foreign("its approval code contradicts its status");
             }
-            (payment.status, payment.amount, payment.currency, payment.operation, None, payment.decline_code)
+            (
+                payment.id,
+                payment.status,
+                payment.amount,
+                payment.currency,
+                payment.operation,
+                None,
+                payment.decline_code,
+            )
         }
         Kind::Refund => {
             let refund: Refund = parse(text.as_bytes())?;
             (
+                refund.id,
                 refund.status,
                 refund.amount,
                 refund.currency,
@@ -416,13 +453,16 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
     // Members that we don't know are skipped over, however deep or large they are; what is kept is the whole of it, and it must
     // be readable again.
     parse::<serde_json::Value>(text.as_bytes())?;
+    if !is_word(&id) {
+        return foreign("its id is no name");
+    }
     if key != expected.key {
         return foreign("it is the result of another key");
     }
     if Amount::get(amount) != expected.amount || currency != expected.currency {
         return foreign("it is for another amount or currency");
     }
-    if payment_id != expected.payment_id {
+    if expected.payment_id.is_some() && payment_id != expected.payment_id {
         return foreign("it is for another payment");
     }
     if status != outcome || decline_code.is_some() != (outcome == Outcome::Declined) {

@@ -83,13 +83,16 @@ pub fn cancel(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> Resul
     Ok(Cancelled { operation, refunds, changed: true })
 }
 
-/// A refund that waits for its payment has no bytes, so that no copy of the file can have sent it: there is nothing to tell.
+/// A refund that waits for its payment has no bytes here, but a copy of the file may have got them with the payment's approval, under the
+/// same key: it is told as cancelled like all others, to the payment's bank where that is known.
 fn cancel_here(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE operations SET state = 'cancelled', settled_at = ?2, updated_at = ?2, \
              cancel_wished_at = coalesce(cancel_wished_at, ?2), write_off = max(write_off, ?3), \
-             ask = 'cancel', failures = 0, reason = NULL, last_answer = NULL, not_before = NULL, tombstone = body IS NOT NULL, \
-             due_at = CASE WHEN body IS NOT NULL THEN ?2 END \
+             ask = 'cancel', failures = 0, reason = NULL, last_answer = NULL, not_before = NULL, tombstone = 1, due_at = ?2, \
+             (bank_id, merchant) = (SELECT bank.bank_id, bank.merchant FROM operations AS bank \
+                 WHERE bank.key = CASE WHEN operations.bank_id IS NULL THEN coalesce(operations.payment_key, operations.key) \
+                     ELSE operations.key END) \
          WHERE key = ?1 AND state = 'saved'",
     )?
     .execute(params![key.as_bytes(), ms(now), by == CancelAs::WriteOff])

@@ -165,6 +165,8 @@ fn expected(operation: &Operation, request: &StoredRequest) -> Option<Expected> 
     let money = operation.money?;
     let (kind, payment_id) = match operation.kind {
         Kind::Payment => (protocol::Kind::Payment, None),
+        // Cancelled before it got its bytes, so nobody here knows the bank's name for its payment.
+        Kind::Refund if request.body.is_empty() => (protocol::Kind::Refund, None),
         Kind::Refund => (protocol::Kind::Refund, Some(RefundRequest::decode(&request.body).ok()?.payment_id)),
         Kind::Message => return None,
     };

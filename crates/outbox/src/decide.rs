@@ -8,7 +8,7 @@
 //!
 #![doc = include_str!("../../../docs/OUTBOX.md")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use protocol::Key;
@@ -17,11 +17,18 @@ use crate::answer::Reading;
 use crate::backoff::Random;
 use crate::breaker::{Breaker, Why};
 pub use crate::contract::Promise;
-use crate::outcome::{self, Change};
+use crate::failing::Failing;
+use crate::outcome::{self, Change, FAILS_BY_ITSELF};
 use crate::pacing::Drain;
 use crate::settings::Settings;
 use crate::state::{Ask, State};
 pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, Which};
+
+/// Rows that one look brings for each place at the bank. A look costs as much as a call does, so one serves many.
+const ROWS_PER_PLACE: usize = 8;
+
+/// More than answers that came late can make of the gap between two clocks: one of them was set.
+const GAP_SET: SignedDuration = SignedDuration::from_mins(2);
 
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +60,10 @@ impl InFlight {
         self.save_again().unwrap_or(Effect::Abandon(self.row.key))
     }
 
+    const fn is_saving(&self) -> bool {
+        matches!(self.stage, Stage::Saving { .. })
+    }
+
     /// The change that is being saved, once more.
     fn save_again(&self) -> Option<Effect> {
         let Stage::Saving { change, .. } = &self.stage else { return None };
@@ -61,25 +72,48 @@ impl InFlight {
     }
 }
 
+/// Asking again who the bank is, while operations wait for another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OtherBank {
+    at: Timestamp,
+    asked: u32,
+    asking: bool,
+}
+
+impl OtherBank {
+    fn ask_at(&self) -> Option<Timestamp> {
+        (!self.asking).then_some(self.at)
+    }
+}
+
 /// The state of the queue.
 #[derive(Clone, Debug)]
 pub struct Queue {
     settings: Settings,
     breaker: Breaker,
+    failing: Failing,
     promise: Option<Promise>,
     hold_until: Option<Timestamp>,
     in_flight: BTreeMap<Key, InFlight>,
     drain: Option<Drain>,
+    /// What the last look found and there was no place for yet, oldest first. The file may have gone on since: what begins a call
+    /// compares its row once more.
+    candidates: VecDeque<Row>,
     /// When to look into the file; none while a look is running.
     look_at: Option<Timestamp>,
     look_again: bool,
     making_due: bool,
     to_make_due: Option<MakeDue>,
+    /// Somebody has reason to try everything now, and the next time at which that is done.
+    wake_wanted: bool,
+    waking_from: Option<Timestamp>,
     /// Failed writes and reads in a row, and until when the file is left alone.
     file_failures: u32,
     file_until: Option<Timestamp>,
     introduced_at: Option<Timestamp>,
     clock_gap: Option<SignedDuration>,
+    /// Something waits for another bank than the one that answers.
+    other_bank: Option<OtherBank>,
     recorded: Option<Record>,
     /// One at a time, so that an older one never comes after a newer.
     recording: bool,
@@ -106,22 +140,34 @@ impl Queue {
         Queue {
             settings,
             breaker: Breaker::at_start(now),
+            failing: Failing::default(),
             promise: None,
             hold_until: hold_until.map(|until| until.min(longest_hold(&settings, now))),
             in_flight: BTreeMap::new(),
             drain: None,
+            candidates: VecDeque::new(),
             look_at: Some(now),
             look_again: false,
             making_due: false,
             to_make_due: None,
+            wake_wanted: false,
+            waking_from: None,
             file_failures: 0,
             file_until: None,
             introduced_at: None,
             clock_gap: None,
+            other_bank: None,
             recorded: None,
             recording: false,
             stopping: false,
         }
+    }
+
+    /// By how much our clock was ahead of the bank's when that was last known, where the file remembers it: a clock that was set while
+    /// nothing ran must not make young what the bank may have forgotten.
+    #[must_use]
+    pub fn with_clock_gap(self, clock_gap: Option<SignedDuration>) -> Queue {
+        Queue { clock_gap, ..self }
     }
 
     /// When time alone gives the queue something to do. Until then it waits for events.
@@ -131,15 +177,17 @@ impl Queue {
             Stage::Saving { retry_at, .. } => *retry_at,
             _ => None,
         });
-        let free = self.in_flight.len() < self.settings.in_flight_max;
+        let free = self.has_place() && !self.is_saving();
         let next = if self.breaker.is_closed() {
-            self.look_at.filter(|_| free && !self.making_due)
+            let asking = self.other_bank.as_ref().and_then(OtherBank::ask_at);
+            self.look_at.filter(|_| free && !self.making_due).into_iter().chain(asking).min()
         } else {
-            self.breaker.probe_at()
+            self.breaker.probe_at().filter(|_| !self.is_asking())
         };
-        let next = next.map(|at| at.max(self.hold_until.unwrap_or(at)));
+        let next = next.map(|at| at.max(self.hold_until.unwrap_or(at)).max(self.failing.ask_at().unwrap_or(at)));
         let unwritten = self.recorded.is_none() || (self.to_make_due.is_some() && !self.making_due);
-        let next = next.into_iter().chain(unwritten.then_some(now));
+        let waking = self.wake_wanted.then(|| self.waking_from.unwrap_or(now));
+        let next = next.into_iter().chain(unwritten.then_some(now)).chain(waking);
         let next = next.map(|at| at.max(self.file_until.unwrap_or(at)));
         saving.chain(next.filter(|_| !self.stopping)).chain(self.hold_until).min()
     }
@@ -147,7 +195,7 @@ impl Queue {
     /// Whether the queue has been asked to stop and nothing of it is under way.
     #[must_use]
     pub fn has_stopped(&self) -> bool {
-        self.stopping && self.in_flight.is_empty()
+        self.stopping && self.in_flight.is_empty() && !self.recording
     }
 
     /// The keys in flight.
@@ -159,14 +207,13 @@ impl Queue {
         match event {
             Event::Tick => {}
             Event::Wake(Wake::NewOperation) => self.look_soon(now),
-            Event::Wake(Wake::CheckNow | Wake::NetworkChanged) => {
-                self.breaker.bring_forward(self.settings.backoff.base, now);
-                self.make_due(Which::All, SignedDuration::ZERO);
-            }
+            Event::Wake(Wake::CheckNow | Wake::NetworkChanged) => self.wake_wanted = true,
             Event::BankChanged { same_address } => {
                 self.breaker.reopen(now);
+                self.failing = Failing::default();
                 self.promise = None;
                 self.clock_gap = None;
+                self.other_bank = None;
                 self.hold_until = self.hold_until.filter(|_| same_address);
                 self.drain = self.drain.take().filter(|_| same_address);
                 for flight in self.in_flight.values_mut() {
@@ -175,7 +222,10 @@ impl Queue {
                 self.make_due(Which::All, SignedDuration::ZERO);
             }
             Event::ClockJumped { by } => self.clock_jumped(by, now),
-            Event::Found { rows, next_due_at } => self.found(rows, next_due_at, now, effects),
+            Event::Found { rows, next_due_at, other_bank } => {
+                self.found(rows, next_due_at, now);
+                self.found_of_others(other_bank, now, random);
+            }
             Event::LookFailed => {
                 self.file_failed(now, random);
                 self.look_at = Some(now);
@@ -210,7 +260,7 @@ impl Queue {
             Event::MakeDueFailed(again) => {
                 self.making_due = false;
                 self.file_failed(now, random);
-                self.make_due(again.which, again.shift);
+                self.make_due_as(again);
             }
             Event::Recorded => self.recording = false,
             Event::RecordFailed => {
@@ -235,6 +285,13 @@ impl Queue {
         self.hold_until =
             self.hold_until.map(|until| until.min(longest_hold(&self.settings, now))).filter(|&until| until > now);
         self.file_until = self.file_until.map(|until| until.min(after(now, self.settings.backoff.cap)));
+        if self.wake_wanted && self.waking_from.is_none_or(|from| from <= now) && !self.stopping {
+            self.wake_all(now);
+        }
+        if !self.may_start_any(now) {
+            // What is found once that is over may be other rows.
+            self.forget_candidates(now);
+        }
         if self.stopping || self.file_is_in_trouble(now) {
             return;
         }
@@ -248,20 +305,78 @@ impl Queue {
             return;
         }
         if !self.breaker.is_closed() {
-            if self.breaker.probe_at().is_some_and(|at| at <= now) {
+            if self.breaker.probe_at().is_some_and(|at| at <= now) && !self.is_asking() {
                 self.breaker.probe_started(now);
                 effects.push(Effect::Introduce);
             }
             return;
         }
-        let Some(Promise { identity, .. }) = &self.promise else { return };
-        let free = self.in_flight.len() < self.settings.in_flight_max;
         // Not while rows are being made due: their `not_before` may be moving along with the clock.
-        if free && !self.making_due && self.look_at.is_some_and(|at| at <= now) {
+        if self.making_due || self.failing.ask_at().is_some_and(|until| until > now) {
+            return;
+        }
+        if let Some(other) = &mut self.other_bank
+            && other.ask_at().is_some_and(|at| at <= now)
+        {
+            other.asking = true;
+            effects.push(Effect::Introduce);
+        }
+        let Some(promise) = self.promise.clone() else { return };
+        self.start_candidates(&promise, now, effects);
+        if self.candidates.is_empty() && self.has_place() && !self.is_saving() && self.look_at.is_some_and(|at| at <= now) {
             self.look_at = None;
             // Those in flight may be found again, while their beginning is not durable yet.
-            let limit = self.settings.in_flight_max + self.in_flight.len();
-            effects.push(Effect::Look { bank: identity.clone(), limit });
+            let limit = self.settings.in_flight_max * ROWS_PER_PLACE + self.in_flight.len();
+            effects.push(Effect::Look { bank: promise.identity, limit });
+        }
+    }
+
+    /// Makes everything due, and the bank's probe too. A network that flaps must not have all be asked for again and again, so not
+    /// more often than the shortest back-off.
+    fn wake_all(&mut self, now: Timestamp) {
+        self.wake_wanted = false;
+        self.waking_from = Some(after(now, self.settings.backoff.base));
+        self.breaker.bring_forward(self.settings.backoff.base, now);
+        self.failing.ask_now(now);
+        self.ask_other_now(now);
+        self.make_due(Which::All, SignedDuration::ZERO);
+    }
+
+    fn is_asking(&self) -> bool {
+        self.other_bank.as_ref().is_some_and(|other| other.asking)
+    }
+
+    fn ask_other_now(&mut self, now: Timestamp) {
+        if let Some(other) = &mut self.other_bank {
+            other.at = other.at.min(now);
+        }
+    }
+
+    /// What waits for another bank is as due as anything. Nothing is sent here that could fail and so have the bank asked who it is,
+    /// so it is asked by itself, again and again, whether the other one is back.
+    fn found_of_others(&mut self, found: Option<bool>, now: Timestamp, random: &mut Random) {
+        match found {
+            Some(true) if self.other_bank.is_none() => {
+                let at = after(now, self.settings.backoff.delay(1, random));
+                self.other_bank = Some(OtherBank { at, asked: 1, asking: false });
+            }
+            Some(false) if !self.is_asking() => self.other_bank = None,
+            _ => {}
+        }
+    }
+
+    /// Whether anything at all may be asked of the bank and written down.
+    fn may_start_any(&self, now: Timestamp) -> bool {
+        let is_held = self.hold_until.is_some_and(|until| until > now);
+        let is_due = !self.making_due && self.to_make_due.is_none();
+        let is_failing = self.failing.ask_at().is_some_and(|until| until > now);
+        self.breaker.is_closed() && !is_held && !is_failing && is_due && !self.stopping && !self.file_is_in_trouble(now)
+    }
+
+    fn forget_candidates(&mut self, now: Timestamp) {
+        if !self.candidates.is_empty() {
+            self.candidates.clear();
+            self.look_soon(now);
         }
     }
 
@@ -278,44 +393,66 @@ impl Queue {
     }
 
     fn make_due(&mut self, which: Which, shift: SignedDuration) {
-        let earlier = self.to_make_due.unwrap_or(MakeDue { which, shift: SignedDuration::ZERO });
+        self.make_due_as(MakeDue { which, shift, aged: SignedDuration::ZERO });
+    }
+
+    fn make_due_as(&mut self, more: MakeDue) {
+        let zero = SignedDuration::ZERO;
+        let earlier = self.to_make_due.unwrap_or(MakeDue { which: more.which, shift: zero, aged: zero });
         self.to_make_due = Some(MakeDue {
-            which: if earlier.which == Which::All { Which::All } else { which },
-            shift: earlier.shift.saturating_add(shift),
+            which: if earlier.which == Which::All { Which::All } else { more.which },
+            shift: earlier.shift.saturating_add(more.shift),
+            aged: earlier.aged.saturating_add(more.aged),
         });
     }
 
     fn file_failed(&mut self, now: Timestamp, random: &mut Random) {
-        self.file_failures = self.file_failures.saturating_add(1);
-        self.file_until = Some(after(now, self.settings.backoff.delay(self.file_failures, random)));
+        // Those that failed together are one failure.
+        if !self.file_is_in_trouble(now) {
+            self.file_failures = self.file_failures.saturating_add(1);
+            self.file_until = Some(after(now, self.settings.backoff.delay(self.file_failures, random)));
+        }
     }
 
-    fn found(&mut self, rows: Vec<Row>, next_due_at: Option<Timestamp>, now: Timestamp, effects: &mut Vec<Effect>) {
+    fn found(&mut self, rows: Vec<Row>, next_due_at: Option<Timestamp>, now: Timestamp) {
         let again = std::mem::take(&mut self.look_again);
         // However sure the file is that nothing is due, it is looked at again before long.
         let slice = after(now, self.settings.slice);
         self.look_at = Some(if again { now } else { next_due_at.map_or(slice, |at| at.clamp(now, slice)) });
-        let held = self.hold_until.is_some_and(|until| until > now);
-        let Some(promise) = self.promise.clone().filter(|_| self.breaker.is_closed() && !held && !self.stopping) else {
-            return;
-        };
-        for row in rows.into_iter().filter(is_open) {
-            if self.in_flight.contains_key(&row.key)
-                || self.in_flight.values().any(|flight| flight.row.lane == row.lane)
-            {
+        let mut rows: Vec<_> = rows.into_iter().filter(|row| is_open(row) && !self.is_in_flight(row)).collect();
+        // Oldest first, but before what fails by itself, and has all wait for it again and again, goes what does not. What the process
+        // died with may kill it again, so whatever can be done before is done before.
+        let is_everything = self.failing.is_everything();
+        rows.sort_by_key(|row| {
+            // Of a bank that fails at everything, one that it never failed at tells most.
+            let failures = if is_everything { row.failures } else { u32::from(row.failures >= FAILS_BY_ITSELF) };
+            (self.is_alone(row), failures)
+        });
+        self.candidates = rows.into();
+    }
+
+    /// Begins calls for what was found, as far as there is room.
+    fn start_candidates(&mut self, promise: &Promise, now: Timestamp, effects: &mut Vec<Effect>) {
+        while self.has_place()
+            && let Some(row) = self.candidates.pop_front()
+        {
+            if self.is_in_flight(&row) {
                 continue;
             }
-            if self.in_flight.len() >= self.settings.in_flight_max || !self.may_start(&row) {
-                // Full: whatever ends looks again.
+            if !self.may_start(&row) {
+                // It is to be tried alone, or another one is: whatever ends looks again.
+                self.candidates.clear();
+                self.look_at = Some(after(now, self.settings.slice));
                 break;
             }
             if let Some(drain) = &mut self.drain
                 && let Some(wait_until) = drain.take(now)
             {
+                self.candidates.push_front(row);
                 self.look_at = Some(wait_until);
                 break;
             }
-            let ask = next_ask(&row, &promise, &self.settings, now);
+            let ask = next_ask(&row, promise, &self.settings, now);
             let flight = InFlight {
                 row: row.clone(),
                 ask,
@@ -330,10 +467,33 @@ impl Queue {
         self.drain = self.drain.take().filter(|drain| !drain.is_over(now));
     }
 
+    /// Whether it is in flight itself, or another one of its lane.
+    fn is_in_flight(&self, row: &Row) -> bool {
+        self.in_flight.values().any(|flight| flight.row.key == row.key || flight.row.lane == row.lane)
+    }
+
+    /// Whether one more may be called for. What has its answer and only waits for the file holds no place at the bank; but no more
+    /// than as many again may wait so, lest a slow file has answers pile up here.
+    fn has_place(&self) -> bool {
+        let most = if self.failing.is_everything() { 1 } else { self.settings.in_flight_max };
+        let saving = self.in_flight.values().filter(|flight| flight.is_saving()).count();
+        self.in_flight.len() - saving < most && saving <= most
+    }
+
+    /// Whether an outcome is on its way into the file. A look waits for it: beside it, whether it saw what is next in a lane would be
+    /// a matter of luck.
+    fn is_saving(&self) -> bool {
+        self.in_flight.values().any(InFlight::is_saving)
+    }
+
     /// Whether it may join those in flight: one that the process died with twice is tried alone.
     fn may_start(&self, row: &Row) -> bool {
-        let alone = |row: &Row| row.deaths >= self.settings.deaths_alone;
-        self.in_flight.is_empty() || !(alone(row) || self.in_flight.values().any(|flight| alone(&flight.row)))
+        self.in_flight.is_empty()
+            || !(self.is_alone(row) || self.in_flight.values().any(|flight| self.is_alone(&flight.row)))
+    }
+
+    const fn is_alone(&self, row: &Row) -> bool {
+        row.deaths >= self.settings.deaths_alone
     }
 
     fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
@@ -364,15 +524,29 @@ impl Queue {
         effects: &mut Vec<Effect>,
     ) {
         let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Calling) else { return };
-        let change = outcome::settle(&flight.row, flight.ask, reading, flight.permanent, &self.settings, now, random);
+        let mut change =
+            outcome::settle(&flight.row, flight.ask, reading, flight.permanent, &self.settings, now, random);
         let elsewhere = flight.elsewhere;
-        effects.push(flight.save(change));
+        if let Reading::Busy { retry_after, .. } = reading
+            && !elsewhere
+        {
+            // In the same commit: a process that dies then must not come back too early.
+            let until = after(now, outcome::hold(*retry_after, &self.settings, random));
+            change.hold_until = Some(until);
+            effects.push(flight.save(change));
+            self.hold(until);
+        } else {
+            effects.push(flight.save(change));
+        }
         if elsewhere {
             return;
         }
         let backoff = self.settings.backoff;
         match reading {
             Reading::Final { .. } | Reading::Cancelled => self.breaker.completed(),
+            Reading::Trouble(problem) => {
+                self.failing.failed(key, problem, self.settings.in_flight_max, backoff, now, random);
+            }
             Reading::NotAllowed(name) => {
                 self.breaker.trip(Why::Refused((*name).to_owned()), backoff, now, random);
             }
@@ -381,19 +555,20 @@ impl Queue {
             }
             _ => {}
         }
+        if says_that_it_works(reading) && self.failing.completed() {
+            // Whoever waited for it waited together.
+            self.drain = Some(Drain::from(now, &self.settings));
+        }
         if !reading.is_transport() && matches!(self.breaker.why(), Some(Why::Transport(_))) {
             // The bank is there after all; it only has to say who it is.
             self.breaker.bring_forward(SignedDuration::ZERO, now);
         }
-        self.hold_where_busy(reading, now, random);
     }
 
-    fn hold_where_busy(&mut self, reading: &Reading, now: Timestamp, random: &mut Random) {
-        if let Reading::Busy { retry_after, .. } = reading {
-            let until = after(now, outcome::hold(*retry_after, &self.settings, random));
-            self.hold_until = Some(self.hold_until.map_or(until, |held| held.max(until)));
-            self.drain = Some(Drain::from(until, self.settings.drain_per_s));
-        }
+    /// The bank asked everybody to come later.
+    fn hold(&mut self, until: Timestamp) {
+        self.hold_until = Some(self.hold_until.map_or(until, |held| held.max(until)));
+        self.drain = Some(Drain::from(until, &self.settings));
     }
 
     fn panicked(&mut self, key: Key, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
@@ -421,6 +596,13 @@ impl Queue {
     /// Only a gap that is another than the one known is kept: answers tell whole seconds, and come late.
     fn bank_time(&mut self, at: Timestamp, now: Timestamp) {
         let gap = now.duration_since(at);
+        // By the bank's clock more time has passed than by ours: one of them was set. What the bank keeps, it keeps by its own.
+        if let Some(known) = self.clock_gap
+            && known.saturating_sub(gap) > GAP_SET
+        {
+            let aged = known.saturating_sub(gap);
+            self.make_due_as(MakeDue { which: Which::All, shift: SignedDuration::ZERO, aged });
+        }
         let is_known = self.clock_gap.is_some_and(|known| known.saturating_sub(gap).abs() <= self.settings.drift_max);
         if !is_known {
             self.clock_gap = Some(gap);
@@ -429,12 +611,19 @@ impl Queue {
 
     fn introduced(&mut self, answer: Result<Promise, Reading>, now: Timestamp, random: &mut Random) {
         let backoff = self.settings.backoff;
+        if let Some(other) = &mut self.other_bank {
+            other.asked = other.asked.saturating_add(1);
+            other.at = after(now, backoff.delay(other.asked, random));
+            other.asking = false;
+        }
         match answer {
+            // It works for others meanwhile.
+            Err(Reading::Trouble(_)) if self.breaker.is_closed() => {}
             Ok(promise) => {
                 self.promise = Some(promise);
                 self.introduced_at = Some(now);
                 if self.breaker.close() {
-                    self.drain = Some(Drain::from(now, self.settings.drain_per_s));
+                    self.drain = Some(Drain::from(now, &self.settings));
                     self.make_due(Which::Transport, SignedDuration::ZERO);
                 }
                 self.look_soon(now);
@@ -446,7 +635,9 @@ impl Queue {
                     reading => Why::Trouble(reading.name().to_owned()),
                 };
                 self.breaker.probe_failed(why, backoff, now, random);
-                self.hold_where_busy(&reading, now, random);
+                if let Reading::Busy { retry_after, .. } = reading {
+                    self.hold(after(now, outcome::hold(retry_after, &self.settings, random)));
+                }
             }
         }
     }
@@ -455,6 +646,9 @@ impl Queue {
         // What is left of a Retry-After is left, whatever the clock says now.
         self.hold_until = self.hold_until.map(|until| after(until, by));
         self.breaker.forget_times(now);
+        self.failing.ask_now(now);
+        self.ask_other_now(now);
+        self.waking_from = None;
         self.drain = self.drain.take().map(|drain| drain.shifted(by));
         // Which of the two clocks was right is seen at the next answer.
         self.clock_gap = None;
@@ -503,9 +697,10 @@ impl Queue {
             },
             why: match why {
                 Some(Why::Transport(name) | Why::Trouble(name) | Why::Refused(name)) => Some(name.clone()),
-                None | Some(Why::NotAsked) => None,
+                None | Some(Why::NotAsked) => self.failing.why().map(str::to_owned),
             },
-            probe_at: self.breaker.probe_at(),
+            // What is asked next tells a bank that fails how it is, too.
+            probe_at: self.breaker.probe_at().or(self.failing.ask_at()),
             introduced_at: self.introduced_at,
             clock_gap_s: self.clock_gap.map(|gap| gap.as_secs()),
         };
@@ -523,6 +718,12 @@ fn after(now: Timestamp, delay: SignedDuration) -> Timestamp {
 
 fn longest_hold(settings: &Settings, now: Timestamp) -> Timestamp {
     after(now, settings.retry_after_max + settings.retry_after_jitter)
+}
+
+/// Whether the bank did what it was asked for, whatever came of it.
+fn says_that_it_works(reading: &Reading) -> bool {
+    let does_not = matches!(reading, Reading::Trouble(_) | Reading::Busy { .. } | Reading::NotAllowed(_));
+    reading.is_the_banks_word() && !does_not
 }
 
 /// Whether anything is asked for it: of what has ended, only for what was cancelled here and is still to be told.

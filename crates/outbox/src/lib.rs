@@ -316,6 +316,7 @@ mod columns;
 mod contract;
 mod events;
 mod export;
+mod failing;
 mod operations;
 mod outbox;
 mod outcome;
@@ -325,6 +326,8 @@ mod rows;
 mod saving;
 mod settings;
 mod settler;
+#[cfg(test)]
+mod simulation;
 mod state;
 mod step;
 mod summary;

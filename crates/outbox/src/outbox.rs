@@ -104,6 +104,9 @@ pub enum StartError {
         /// How many of [`MIGRATIONS`] it has.
         found: usize,
     },
+    /// [`Settings`](crate::Settings) by which nothing could be settled, or nothing by its own rules.
+    #[error("these settings can't work: {0}")]
+    Settings(&'static str),
     /// There is no async runtime here.
     #[error("settling needs a tokio runtime: call start inside one")]
     NoRuntime,
@@ -219,13 +222,15 @@ impl Outbox {
     ///
     /// # Errors
     /// [`StartError::Locked`] where another process, or another task of this one, settles the file; its text says which.
-    /// [`StartError::Tables`] where the file lacks tables of [`MIGRATIONS`]. [`StartError::NoRuntime`] outside a tokio runtime.
+    /// [`StartError::Tables`] where the file lacks tables of [`MIGRATIONS`]. [`StartError::Settings`] where a figure of
+    /// [`Outbox::with_settings`] makes no sense. [`StartError::NoRuntime`] outside a tokio runtime.
     pub fn start(
         &self,
         transport: Arc<dyn Transport>,
         shutdown: CancellationToken,
     ) -> Result<JoinHandle<Ended>, StartError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        self.settings.check().map_err(StartError::Settings)?;
         self.check_tables()?;
         let lock = LockFile::acquire(&self.lock_path())?;
         let outbox = self.clone();
@@ -257,16 +262,20 @@ impl Outbox {
 
     /// Runs the loop, and again where it ended otherwise than it should: nobody may have to notice and restart it.
     async fn supervise(&self, mut transport: Arc<dyn Transport>, shutdown: &CancellationToken) -> Ended {
+        let mut failures = 0;
         loop {
+            let began = self.clock.monotonic();
             let run = settler::run(self, &mut transport, shutdown);
             match std::panic::AssertUnwindSafe(run).catch_unwind().await {
                 Ok(Stop::Ended(ended)) => return ended,
                 Ok(Stop::File(error)) => tracing::error!(%error, "the queue could not be taken over, trying again"),
                 Err(_) => tracing::error!("the settling loop panicked, starting it again"),
             }
-            let pause = self.settings.backoff.base.unsigned_abs();
+            // One that ran for a while is no start that fails.
+            let ran_for = self.clock.monotonic().saturating_sub(began);
+            failures = if ran_for > self.settings.backoff.cap.unsigned_abs() { 1 } else { failures + 1 };
             tokio::select! {
-                () = self.clock.sleep(pause) => {}
+                () = self.clock.sleep(self.settings.backoff.bound(failures).unsigned_abs()) => {}
                 () = shutdown.cancelled() => return Ended::Stopped,
             }
         }

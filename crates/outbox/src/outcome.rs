@@ -24,6 +24,8 @@ pub struct Change {
     pub due_at: Option<Timestamp>,
     /// Nothing is sent before it.
     pub not_before: Option<Timestamp>,
+    /// The bank asked everybody to wait until then.
+    pub hold_until: Option<Timestamp>,
     /// Why it needs attention. None keeps the reason of an operation that already does.
     pub reason: Option<String>,
     /// How the answer was read, where it isn't final.
@@ -51,6 +53,7 @@ fn unchanged(row: &Row, ask: Ask, state: State, now: Timestamp) -> Change {
         panics: row.panics,
         due_at: Some(now),
         not_before: None,
+        hold_until: None,
         reason: None,
         last_answer: None,
         result: None,
@@ -90,6 +93,10 @@ fn attention(row: &Row, ask: Ask, settings: &Settings, reason: String, now: Time
         ..unchanged(row, asks_next, State::NeedsAttention, now)
     }
 }
+
+/// After so many failures in a row an operation is taken to fail by itself: the way may be broken for it alone. Then it goes after others,
+/// and is not made due by the mere end of an outage, else it would have all wait before anybody else gets to the bank.
+pub(crate) const FAILS_BY_ITSELF: u32 = 3;
 
 fn failed(row: &Row, settings: &Settings, now: Timestamp, random: &mut Random) -> (u32, Option<Timestamp>) {
     let failures = row.failures.saturating_add(1);
@@ -192,7 +199,8 @@ fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, 
         Reading::BankAttention(_) => Change { contradicts: Some(State::NeedsAttention), ..later() },
         // Nobody can be told, so nothing is owed.
         Reading::Refused { problem: Reading::NOT_OFFERED, .. } => Change { failures: 0, due_at: None, ..same() },
-        Reading::Refused { .. } | Reading::UnknownKey => later(),
+        // Whatever it means, it is not that this key never charges.
+        Reading::Refused { .. } | Reading::UnknownKey => Change { contradicts: Some(State::NeedsAttention), ..later() },
         Reading::InProgress(retry_after) => in_progress(row, Ask::Cancel, *retry_after, settings, now, random),
         Reading::NotAllowed(_) => same(),
         Reading::Expired
@@ -218,12 +226,15 @@ fn in_progress(
 ) -> Change {
     let until = after(now, hold(retry_after.unwrap_or(settings.retry_after_min), settings, random));
     let not_before = Some(until);
+    // A bank that is at it for ever is not asked for ever as often as it allows.
+    let (failures, backed_off) = failed(row, settings, now, random);
+    let due_at = Some(backed_off.map_or(until, |at| at.max(until)));
     if row.state == State::NeedsAttention && ask != Ask::Cancel {
         let due_at = Some(after(now, settings.attention_every));
         return Change { due_at, not_before, ..unchanged(row, Ask::LookUp, row.state, now) };
     }
     let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, ask.again()) };
-    Change { due_at: Some(until), not_before, ..unchanged(row, asks_next, state, now) }
+    Change { due_at, not_before, failures, ..unchanged(row, asks_next, state, now) }
 }
 
 /// What a panic in the handling of an operation makes of it: once it was begun, nobody knows whether it was sent.

@@ -1,7 +1,10 @@
 //! How quickly the backlog goes out after an outage: 20 in the first second, and twice as many in each that follows, so that a
-//! bank that just came back isn't knocked over by everybody who waited for it.
+//! bank that just came back isn't knocked over by everybody who waited for it. Of the first second as many as may be in flight go at
+//! once: were it one, and the way to the bank broken for that one alone, nobody else would ever get there.
 
 use jiff::{SignedDuration, Timestamp};
+
+use crate::settings::Settings;
 
 /// After so many seconds the rate is beyond what four calls at once can reach.
 const SECONDS: u32 = 10;
@@ -11,18 +14,20 @@ const SECONDS: u32 = 10;
 pub(crate) struct Drain {
     since: Timestamp,
     per_s: u32,
+    at_once: u64,
     taken: u64,
 }
 
 impl Drain {
-    pub(crate) const fn from(since: Timestamp, per_s: u32) -> Self {
-        Drain { since, per_s, taken: 0 }
+    pub(crate) fn from(since: Timestamp, settings: &Settings) -> Self {
+        let at_once = u64::try_from(settings.in_flight_max).unwrap_or(u64::MAX);
+        Drain { since, per_s: settings.drain_per_s, at_once, taken: 0 }
     }
 
     /// Takes one, or says when there is one.
     pub(crate) fn take(&mut self, now: Timestamp) -> Option<Timestamp> {
         let elapsed_ms = now.duration_since(self.since).as_millis().max(0);
-        if self.taken <= self.allowed(elapsed_ms) {
+        if self.taken < self.allowed(elapsed_ms).saturating_add(1).max(self.at_once) {
             self.taken += 1;
             return None;
         }
@@ -61,7 +66,7 @@ mod tests {
     #[test]
     fn twenty_in_the_first_second_and_twice_as_many_in_each_that_follows() {
         let start = Timestamp::UNIX_EPOCH;
-        let mut drain = Drain::from(start, 20);
+        let mut drain = Drain::from(start, &Settings::default());
         let mut taken = [0; 5];
         let mut now = start;
         while now < start + SignedDuration::from_secs(5) {

@@ -11,7 +11,7 @@ use crate::operations::{Kind, Operation, by_key, refunds_of};
 use crate::state::State;
 
 /// What a payment that is final now does to the refunds that waited for it: an approved one gives them its id to name, any
-/// other end cancels them, as nothing of them was ever sent. Gives back those that changed.
+/// other end cancels them, as nothing of them was ever sent from here. Gives back those that changed.
 pub(crate) fn follow(tx: &Connection, payment: &Operation, now: Timestamp) -> rusqlite::Result<Vec<Operation>> {
     if payment.kind != Kind::Payment || !payment.state.is_final() {
         return Ok(Vec::new());
@@ -22,7 +22,7 @@ pub(crate) fn follow(tx: &Connection, payment: &Operation, now: Timestamp) -> ru
         .map(|refund| {
             match payment.state {
                 State::Approved => make_ready(tx, &refund, payment, now)?,
-                ended => cancel_with_payment(tx, &refund, ended, now)?,
+                _ => cancel_with_payment(tx, &refund, payment, now)?,
             }
             by_key(tx, &refund.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
         })
@@ -58,12 +58,27 @@ fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Tim
     attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })
 }
 
-fn cancel_with_payment(tx: &Connection, refund: &Operation, ended: State, now: Timestamp) -> rusqlite::Result<()> {
-    let reason = format!("payment-{ended}");
+/// Where it is the bank's word how the payment ended, no copy of this file can ever have given any of it back. A payment that was cancelled
+/// here alone is another matter: a copy may have both charged it and given it back.
+fn cancel_with_payment(
+    tx: &Connection,
+    refund: &Operation,
+    payment: &Operation,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let reason = format!("payment-{}", payment.state);
     tx.prepare_cached(
-        "UPDATE operations SET state = 'cancelled', reason = ?2, due_at = NULL, not_before = NULL, settled_at = ?3, updated_at = ?3 \
+        "UPDATE operations SET state = 'cancelled', reason = ?2, not_before = NULL, settled_at = ?3, updated_at = ?3, \
+             ask = 'cancel', tombstone = ?4, due_at = CASE WHEN ?4 THEN ?3 END, bank_id = ?5, merchant = ?6 \
          WHERE key = ?1 AND state = 'saved' AND body IS NULL",
     )?
-    .execute(params![refund.key.as_bytes(), reason, ms(now)])?;
+    .execute(params![
+        refund.key.as_bytes(),
+        reason,
+        ms(now),
+        payment.tombstone,
+        payment.bank_id.as_ref().map(Uuid::as_bytes),
+        payment.merchant
+    ])?;
     attempts::append(tx, &Entry { detail: &reason, ..Entry::new(&refund.key, refund.attempts, now, "cancelled") })
 }

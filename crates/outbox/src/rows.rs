@@ -13,7 +13,7 @@ use crate::cancelling;
 use crate::columns::{Ms, ms, stored, time};
 use crate::contract::{Contract, StoredRequest};
 use crate::operations::{Operation, by_key, refunds_of};
-use crate::outcome::Change;
+use crate::outcome::{Change, FAILS_BY_ITSELF};
 use crate::refunds;
 use crate::settings::Settings;
 use crate::state::{Ask, State};
@@ -81,6 +81,7 @@ fn check_epoch(tx: &Connection, epoch: i64) -> Result<(), RowError> {
 pub(crate) struct Started {
     pub(crate) epoch: i64,
     pub(crate) hold_until: Option<Timestamp>,
+    pub(crate) clock_gap: Option<SignedDuration>,
     pub(crate) resumed: Vec<Operation>,
 }
 
@@ -92,13 +93,16 @@ pub(crate) fn start(
     now: Timestamp,
     hook: Hook<'_>,
 ) -> Result<Started, RowError> {
-    let (epoch, hold_until) = tx
+    let (epoch, hold_until, clock_gap_s) = tx
         .prepare_cached(
-            "UPDATE outbox SET epoch = epoch + 1, hold_until = CASE WHEN address IS ?1 THEN hold_until END, address = ?1, \
+            "UPDATE outbox SET epoch = epoch + 1, hold_until = CASE WHEN address IS ?1 THEN hold_until END, \
+                 clock_gap_s = CASE WHEN address IS ?1 THEN clock_gap_s END, address = ?1, \
                  reachable = NULL, paused = NULL, why = NULL, probe_at = NULL \
-             WHERE id = 1 RETURNING epoch, hold_until",
+             WHERE id = 1 RETURNING epoch, hold_until, clock_gap_s",
         )?
-        .query_row([address], |row| Ok((row.get(0)?, time(row, "hold_until")?)))?;
+        .query_row([address], |row| {
+            Ok((row.get(0)?, time(row, "hold_until")?, row.get::<_, Option<i64>>("clock_gap_s")?))
+        })?;
     let left: Vec<Key> = tx
         .prepare_cached(concat!(
             "SELECT key FROM operations INDEXED BY operations_open \
@@ -116,10 +120,18 @@ pub(crate) fn start(
         " AND ask = 'resend'"
     ))?
     .execute([])?;
+    // A look-up or a cancellation may kill as well as a request.
+    tx.prepare_cached(concat!(
+        "UPDATE operations INDEXED BY operations_open SET deaths = deaths + 1 \
+         WHERE ",
+        open!(),
+        " AND due_at IS NULL"
+    ))?
+    .execute([])?;
     // In flight when its owner died, whatever it had been before, and perhaps sent.
     tx.prepare_cached(concat!(
         "UPDATE operations INDEXED BY operations_open \
-         SET state = 'unknown', deaths = deaths + (due_at IS NULL), updated_at = ?1, due_at = ?1 \
+         SET state = 'unknown', updated_at = ?1, due_at = ?1 \
          WHERE ",
         open!(),
         " AND state = 'sending'"
@@ -140,64 +152,89 @@ pub(crate) fn start(
         resumed.push(operation);
     }
     store::points::reach(store::points::Point::TakingOver);
-    Ok(Started { epoch, hold_until, resumed })
+    Ok(Started { epoch, hold_until, clock_gap: clock_gap_s.map(SignedDuration::from_secs), resumed })
 }
 
-/// Rows of that bank that are due, oldest first, and when the next one is. A row whose call runs has no due time and is found
-/// too: where nobody knows of it any more, it is a stray to be taken up. A time beyond `far` was written by a wrong clock.
+/// Rows of that bank that are due, oldest first, and when the next one is. What is to be looked up for a person, or told as cancelled,
+/// comes after all that is to be settled, however many of it there are. A row whose call runs has no due time and is found too: where
+/// nobody knows of it any more, it is a stray to be taken up. A time beyond `far` was written by a wrong clock.
 pub(crate) fn look(
     conn: &Connection,
     bank: &BankIdentity,
     limit: usize,
     now: Timestamp,
     far: Timestamp,
-) -> rusqlite::Result<(Vec<Row>, Option<Timestamp>)> {
-    let rows: Vec<Row> = conn
-        .prepare_cached(LOOK)?
-        .query_map(
-            named_params! {
-                ":now": ms(now),
-                ":far": ms(far),
-                ":bank": bank.bank_id.as_bytes(),
-                ":merchant": bank.merchant,
-                ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
-            },
-            row_of,
-        )?
-        .collect::<rusqlite::Result<_>>()?;
-    if rows.len() >= limit {
-        return Ok((rows, None));
+) -> rusqlite::Result<Due> {
+    let mut rows: Vec<Row> = Vec::new();
+    for sql in [UNSETTLED_DUE, OTHERS_DUE] {
+        let left = limit.saturating_sub(rows.len());
+        let due = named_params! {
+            ":now": ms(now),
+            ":far": ms(far),
+            ":bank": bank.bank_id.as_bytes(),
+            ":merchant": bank.merchant,
+            ":limit": i64::try_from(left).unwrap_or(i64::MAX),
+        };
+        for row in conn.prepare_cached(sql)?.query_map(due, row_of)? {
+            rows.push(row?);
+        }
+        if rows.len() >= limit {
+            return Ok(Due { rows, ..Due::default() });
+        }
     }
-    let next = conn
+    let (next, other_bank) = conn
         .prepare_cached(concat!(
-            "SELECT min(max(due_at, coalesce(not_before, 0))) FROM operations INDEXED BY operations_open \
-             WHERE ",
+            "SELECT min(CASE WHEN is_here AND at > :now THEN at END), coalesce(max(NOT is_here), 0) \
+             FROM (SELECT max(due_at, coalesce(not_before, 0)) AS at, \
+                       bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant) AS is_here \
+                   FROM operations INDEXED BY operations_open \
+                   WHERE ",
             open!(),
-            " \
-               AND max(due_at, coalesce(not_before, 0)) > :now \
-               AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant))"
+            ")"
         ))?
         .query_row(
             named_params! { ":now": ms(now), ":bank": bank.bank_id.as_bytes(), ":merchant": bank.merchant },
-            |row| row.get::<_, Option<Ms>>(0),
+            |row| Ok((row.get::<_, Option<Ms>>(0)?, row.get(1)?)),
         )?;
-    Ok((rows, next.map(|Ms(at)| at)))
+    Ok(Due { rows, next_due_at: next.map(|Ms(at)| at), other_bank: Some(other_bank) })
 }
 
-const LOOK: &str = concat!(
-    "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
-     FROM operations AS o INDEXED BY operations_open \
-     WHERE ",
-    open!(),
-    " \
-       AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
-       AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
-       AND body IS NOT NULL AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
-       AND (state IN ('needs_attention', 'cancelled') OR NOT EXISTS ( \
-           SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
-              AND older.state IN ('saved', 'sending', 'unknown') AND older.body IS NOT NULL)) \
-     ORDER BY seq LIMIT :limit"
+/// What a look found.
+#[derive(Default)]
+pub(crate) struct Due {
+    pub(crate) rows: Vec<Row>,
+    /// When the next is due, where all that are due were found.
+    pub(crate) next_due_at: Option<Timestamp>,
+    /// Whether anything waits for another bank, where all that are due were found.
+    pub(crate) other_bank: Option<bool>,
+}
+
+/// What both looks ask for; what differs stands between.
+macro_rules! due {
+    ($which:literal) => {
+        concat!(
+            "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
+             FROM operations AS o INDEXED BY operations_open \
+             WHERE ",
+            open!(),
+            " AND ",
+            $which,
+            " AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
+              AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
+              AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
+              ORDER BY seq LIMIT :limit"
+        )
+    };
+}
+
+/// One at a time of each lane.
+const UNSETTLED_DUE: &str = due!(
+    "state IN ('saved', 'sending', 'unknown') AND body IS NOT NULL AND NOT EXISTS ( \
+         SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
+            AND older.state IN ('saved', 'sending', 'unknown') AND older.body IS NOT NULL)"
 );
+
+const OTHERS_DUE: &str = due!("state IN ('needs_attention', 'cancelled')");
 
 fn row_of(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
@@ -274,7 +311,7 @@ pub(crate) fn begin(tx: &Connection, begin: &Beginning<'_>, hook: Hook<'_>) -> R
 fn prepare(tx: &Connection, key: &Key, ask: Ask, contract: &dyn Contract) -> rusqlite::Result<Prepared> {
     let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     let request = tx
-        .prepare_cached("SELECT method, path, body FROM operations WHERE key = ?1")?
+        .prepare_cached("SELECT method, path, coalesce(body, x'') AS body FROM operations WHERE key = ?1")?
         .query_row([key.as_bytes()], |row| {
             Ok(StoredRequest { method: row.get("method")?, path: row.get("path")?, body: row.get("body")? })
         })?;
@@ -330,9 +367,11 @@ pub(crate) fn save(
 ) -> Result<Saved, RowError> {
     let Saving { key, change, now, .. } = *saving;
     check_epoch(tx, saving.epoch)?;
+    if let Some(until) = change.hold_until {
+        tx.prepare_cached("UPDATE outbox SET hold_until = max(coalesce(hold_until, 0), ?1) WHERE id = 1")?
+            .execute([ms(until)])?;
+    }
     let is_final = saving.expected.is_final();
-    // What is asked again and again is told once.
-    let is_told = is_final && change.due_at.is_some() && last_answer(tx, key)?.as_deref() == change.last_answer;
     let changed = if is_final { update_tombstone(tx, saving)? } else { update(tx, saving)? };
     let operation = by_key(tx, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     let mut entry = Entry {
@@ -363,7 +402,9 @@ pub(crate) fn save(
     if change.contact {
         tx.prepare_cached("UPDATE outbox SET last_contact_at = ?1 WHERE id = 1")?.execute([ms(now)])?;
     }
-    if let Some(state) = change.contradicts.filter(|_| !is_told) {
+    if let Some(state) = change.contradicts
+        && !is_told(tx, key, change)?
+    {
         return late(tx, operation, state, change.result.clone(), entry, late_hook);
     }
     attempts::append(tx, &entry)?;
@@ -382,9 +423,12 @@ pub(crate) fn save(
     Ok(Saved::Done(Box::new(operation), refunds))
 }
 
-fn last_answer(tx: &Connection, key: &Key) -> rusqlite::Result<Option<String>> {
-    tx.prepare_cached("SELECT last_answer FROM operations WHERE key = ?1")?
-        .query_row([key.as_bytes()], |row| row.get(0))
+/// Whether there was an alarm for that answer before: what is asked again and again is told once, whatever came between.
+fn is_told(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<bool> {
+    tx.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM attempts WHERE key = ?1 AND event = 'late-answer' AND reading IS ?2)",
+    )?
+    .query_row(params![key.as_bytes(), change.reading], |row| row.get(0))
 }
 
 /// Another end than the one that holds: a line in the log and the caller's alarm, no change.
@@ -506,6 +550,16 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
             .execute([by_ms])?;
         }
     }
+    if make_due.aged > SignedDuration::ZERO {
+        let by_ms = i64::try_from(make_due.aged.as_millis()).unwrap_or(i64::MAX);
+        tx.prepare_cached(concat!(
+            "UPDATE operations INDEXED BY operations_open SET first_sent_at = max(first_sent_at - ?1, 0) \
+             WHERE ",
+            open!(),
+            " AND first_sent_at IS NOT NULL"
+        ))?
+        .execute([by_ms])?;
+    }
     match make_due.which {
         Which::All => tx
             .prepare_cached(concat!(
@@ -521,9 +575,9 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
                 "UPDATE operations INDEXED BY operations_open SET due_at = ?1 WHERE ",
                 open!(),
                 " \
-                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7)"
+                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7) AND failures < ?8"
             ))?
-            .execute(params![ms(now), a, b, c, d, e, f])?
+            .execute(params![ms(now), a, b, c, d, e, f, FAILS_BY_ITSELF])?
         }
     };
     if make_due.which == Which::Transport {
@@ -578,7 +632,7 @@ fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()>
         concat!("UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN \
              'other-bank: ' || merchant || ' at ' || lower(substr(hex(bank_id), 1, 8) || '-' || substr(hex(bank_id), 9, 4) || '-' || \
              substr(hex(bank_id), 13, 4) || '-' || substr(hex(bank_id), 17, 4) || '-' || substr(hex(bank_id), 21)) END \
-         WHERE ", open!(), " AND state <> 'needs_attention' AND bank_id IS NOT NULL \
+         WHERE ", open!(), " AND state IN ('saved', 'sending', 'unknown') AND bank_id IS NOT NULL \
            AND (reason IS NOT NULL AND reason LIKE 'other-bank:%') IS NOT ((bank_id, merchant) IS NOT (?1, ?2))"),
     )?
     .execute(params![bank.bank_id.as_bytes(), bank.merchant])

@@ -37,6 +37,32 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What of it makes no sense, where something doesn't.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let zero = SignedDuration::ZERO;
+        let rules = [
+            (self.in_flight_max > 0, "in_flight_max is 0, so nothing would ever be sent"),
+            (self.panics_max > 0, "panics_max is 0, so each operation would be set aside before its first fault"),
+            (self.drain_per_s > 0, "drain_per_s is 0, so nothing would be sent after an outage"),
+            (
+                self.backoff.base > zero,
+                "backoff.base must be more than nothing, else a failure is tried again at once, for ever",
+            ),
+            (self.backoff.cap >= self.backoff.base, "backoff.cap is less than backoff.base"),
+            (
+                self.retry_after_min > zero,
+                "retry_after_min must be more than nothing, else a bank that says 0 is stormed",
+            ),
+            (self.retry_after_max >= self.retry_after_min, "retry_after_max is less than retry_after_min"),
+            (self.retry_after_jitter >= zero, "retry_after_jitter is negative"),
+            (self.attention_every > zero, "attention_every must be more than nothing"),
+            (self.slice > zero, "slice must be more than nothing"),
+            (self.drift_max > zero, "drift_max must be more than nothing, else each tick is a jump of the clock"),
+            (self.deadline > zero, "deadline must be more than nothing, else no call could end in time"),
+        ];
+        rules.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
+    }
+
     /// Longer than anything is ever planned ahead. A time in the file beyond it was written by a clock that was wrong since
     /// or before, and means nothing.
     #[must_use]

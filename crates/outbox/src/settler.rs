@@ -44,6 +44,9 @@ const STOP: Duration = Duration::from_secs(5);
 /// How often the figures of the queue are told at most.
 const SUMMARY_EVERY: Duration = Duration::from_millis(200);
 
+/// How many times as long as they take to work out they then stand still: with many waiting they must not slow the queue.
+const SUMMARY_REST: u32 = 20;
+
 /// What a task reports.
 enum Report {
     Event(Event),
@@ -61,7 +64,10 @@ enum Report {
         bank_at: Option<Timestamp>,
     },
     Fenced,
-    Summarized,
+    Summarized {
+        /// How long it took to work them out.
+        took: Duration,
+    },
 }
 
 /// What the driver keeps of an operation in flight.
@@ -97,7 +103,8 @@ struct Driver<'a> {
 struct Summarizing {
     wanted: bool,
     running: bool,
-    last: Option<Duration>,
+    /// Not before that time, by the monotonic clock.
+    from: Duration,
 }
 
 /// Takes the queue over and settles until told to stop. `transport` is left as the one that was last used.
@@ -106,15 +113,20 @@ pub(crate) async fn run(outbox: &Outbox, transport: &mut Arc<dyn Transport>, shu
         *transport = changed;
     }
     let now = outbox.clock.now();
-    let started = match take_over(outbox, transport.address().to_owned(), now).await {
-        Ok(started) => started,
-        Err(error) => return Stop::File(error),
+    let taking_over = take_over(outbox, transport.address().to_owned(), now);
+    let started = tokio::select! {
+        started = taking_over => match started {
+            Ok(started) => started,
+            Err(error) => return Stop::File(error),
+        },
+        // Taken over or not, nothing was sent by this owner.
+        () = shutdown.cancelled() => return Stop::Ended(Ended::Stopped),
     };
     store::points::reach(store::points::Point::TakenOver);
     let (reports, inbox) = unbounded_channel();
     let mut driver = Driver {
         outbox,
-        queue: Queue::at_start(outbox.settings, started.hold_until, now),
+        queue: Queue::at_start(outbox.settings, started.hold_until, now).with_clock_gap(started.clock_gap),
         epoch: started.epoch,
         transport: transport.clone(),
         generation: 0,
@@ -199,7 +211,7 @@ impl Driver<'_> {
         let until = self.queue.wake_at(now).map_or(slice, |at| at.duration_since(now));
         let mut pause = until.clamp(SignedDuration::ZERO, slice).unsigned_abs();
         if self.summary.wanted && !self.summary.running && self.outbox.events.receiver_count() > 0 {
-            pause = pause.min(SUMMARY_EVERY);
+            pause = pause.min(self.summary.from.saturating_sub(self.outbox.clock.monotonic()));
         }
         if self.stopping_since.is_some() { pause.min(STOP) } else { pause }
     }
@@ -263,7 +275,10 @@ impl Driver<'_> {
             // The bank that was asked is not the one that counts any more.
             Report::Introduced { .. } => {}
             Report::Fenced => self.fenced = true,
-            Report::Summarized => self.summary.running = false,
+            Report::Summarized { took } => {
+                self.summary.running = false;
+                self.summary.from = self.summary.from.max(self.outbox.clock.monotonic() + took * SUMMARY_REST);
+            }
         }
     }
 
@@ -274,7 +289,10 @@ impl Driver<'_> {
     }
 
     fn feed(&mut self, event: Event) {
-        let (queue, effects) = decide(self.queue.clone(), event, self.outbox.clock.now(), (self.outbox.random)());
+        let now = self.outbox.clock.now();
+        // Moved through and not copied, at every event. Nobody sees what stands there meanwhile: a panic ends this driver.
+        let queue = std::mem::replace(&mut self.queue, Queue::at_start(self.outbox.settings, None, now));
+        let (queue, effects) = decide(queue, event, now, (self.outbox.random)());
         self.queue = queue;
         for effect in effects {
             self.perform(effect);
@@ -347,7 +365,7 @@ impl Driver<'_> {
         let task = async move {
             let look = store.read(move |conn| rows::look(conn, &bank, limit, now, far));
             Report::Event(match tokio::time::timeout(deadline, look).await {
-                Ok(Ok((rows, next_due_at))) => Event::Found { rows, next_due_at },
+                Ok(Ok(rows::Due { rows, next_due_at, other_bank })) => Event::Found { rows, next_due_at, other_bank },
                 Ok(Err(error)) => {
                     tracing::error!(%error, "the queue could not be read");
                     Event::LookFailed
@@ -408,7 +426,7 @@ impl Driver<'_> {
             let (reading, date) = match answer {
                 Ok(answer) => {
                     let reading = contract.read(ask, &operation, &request, &answer, clock.now());
-                    (reading.readable_again(), answer::date(&answer))
+                    (reading.readable_again(operation.kind), answer::date(&answer))
                 }
                 Err(error) => (Reading::from(error), None),
             };
@@ -481,10 +499,10 @@ impl Driver<'_> {
 
     fn introduce(&mut self) {
         let (generation, contract) = (self.generation, self.outbox.contract.clone());
-        let (asked, clock) = (self.transport.call(contract.introduction()), self.outbox.clock.clone());
+        let (transport, clock) = (self.transport.clone(), self.outbox.clock.clone());
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         let task = async move {
-            let answer = tokio::time::timeout(deadline, asked).await;
+            let answer = tokio::time::timeout(deadline, transport.call(contract.introduction())).await;
             let (promise, date) = match answer.unwrap_or_else(|_| Err(too_late())) {
                 Ok(answer) => (contract.read_introduction(&answer, clock.now()), answer::date(&answer)),
                 Err(error) => (Err(Reading::from(error)), None),
@@ -505,9 +523,11 @@ impl Driver<'_> {
                 Ok(()) => Report::Event(Event::MadeDue),
                 Err(WriteFailure::Fenced) => Report::Fenced,
                 // Shifted twice would be worse than not at all.
-                Err(WriteFailure::Unknown(_)) => {
-                    Report::Event(Event::MakeDueFailed(MakeDue { shift: SignedDuration::ZERO, ..make_due }))
-                }
+                Err(WriteFailure::Unknown(_)) => Report::Event(Event::MakeDueFailed(MakeDue {
+                    shift: SignedDuration::ZERO,
+                    aged: SignedDuration::ZERO,
+                    ..make_due
+                })),
                 Err(_) => Report::Event(Event::MakeDueFailed(make_due)),
             }
         };
@@ -554,21 +574,21 @@ impl Driver<'_> {
 
     fn tell_summary(&mut self) {
         let monotonic = self.outbox.clock.monotonic();
-        let too_soon = self.summary.last.is_some_and(|last| monotonic.saturating_sub(last) < SUMMARY_EVERY);
+        let too_soon = monotonic < self.summary.from;
         if !self.summary.wanted || self.summary.running || too_soon || self.outbox.events.receiver_count() == 0 {
             return;
         }
-        self.summary = Summarizing { wanted: false, running: true, last: Some(monotonic) };
-        let (store, events, now) = (self.outbox.store.clone(), self.outbox.events.clone(), self.outbox.clock.now());
-        let deadline = self.outbox.settings.deadline.unsigned_abs();
+        self.summary = Summarizing { wanted: false, running: true, from: monotonic + SUMMARY_EVERY };
+        let (store, events, clock) = (self.outbox.store.clone(), self.outbox.events.clone(), self.outbox.clock.clone());
+        let (now, deadline) = (clock.now(), self.outbox.settings.deadline.unsigned_abs());
         let task = async move {
             let look = store.read(move |conn| summary(conn, now));
             if let Ok(Ok(figures)) = tokio::time::timeout(deadline, look).await {
                 let _ = events.send(Told::Summary(Box::new(figures)));
             }
-            Report::Summarized
+            Report::Summarized { took: clock.monotonic().saturating_sub(monotonic) }
         };
-        self.spawn(task, Report::Summarized);
+        self.spawn(task, Report::Summarized { took: Duration::ZERO });
     }
 }
 

@@ -73,6 +73,8 @@ pub enum Event {
         rows: Vec<Row>,
         /// When the next is.
         next_due_at: Option<Timestamp>,
+        /// Whether there are open ones that belong to another bank; none where that was not looked for.
+        other_bank: Option<bool>,
     },
     /// The file could not be looked at.
     LookFailed,
@@ -123,6 +125,8 @@ pub struct MakeDue {
     /// How far to move every row's `not_before`: what is left of it is left, whatever the clock says. Back, also the time of
     /// its first sending.
     pub shift: SignedDuration,
+    /// By how much longer ago than our clock says everything was first sent. Never negative.
+    pub aged: SignedDuration,
 }
 
 /// What the driver does. Each is answered by an [`Event`], but for [`Effect::Abandon`].

@@ -336,7 +336,7 @@ fn becomes(row: Row, reading: Reading, permanent: bool, now: Timestamp) -> (Queu
     let events = [
         Event::Tick,
         Event::Introduced(Ok(promise(permanent))),
-        Event::Found { rows: vec![row], next_due_at: None },
+        Event::Found { rows: vec![row], next_due_at: None, other_bank: None },
         Event::Begun(key()),
         Event::Answered(key(), reading),
     ];
@@ -412,7 +412,7 @@ fn saved_means_never_sent() {
 #[test]
 fn a_bank_that_is_at_it_is_waited_for() {
     let change = sent(State::Saved, Reading::InProgress(Some(SignedDuration::from_secs(3))));
-    assert_eq!((change.state, change.failures), (State::Sending, 0));
+    assert_eq!((change.state, change.failures), (State::Sending, 1), "at it for ever, it is asked ever more rarely");
     let wait = change.not_before.unwrap().duration_since(NOW);
     assert!((3..=4).contains(&wait.as_secs()), "{wait}");
     assert_eq!(change.due_at, change.not_before);
@@ -481,7 +481,7 @@ fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
     let (queue, effects) = decide(queue, Event::Tick, soon, 1);
     assert!(effects.contains(&Effect::Introduce));
     let (_, effects) = decide(queue, Event::Introduced(Ok(promise(true))), soon, 1);
-    let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO };
+    let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO };
     assert!(effects.contains(&Effect::MakeDue(due)), "{effects:?}");
 }
 
@@ -534,7 +534,7 @@ fn a_bank_that_keeps_its_answers_for_ever_is_never_looked_up_for_age() {
     let asked = |promise: Promise, hours| {
         let now = NOW + SignedDuration::from_hours(hours);
         let mut queue = Queue::at_start(Settings::default(), None, now);
-        let found = Event::Found { rows: vec![row(State::Unknown, Ask::Send)], next_due_at: None };
+        let found = Event::Found { rows: vec![row(State::Unknown, Ask::Send)], next_due_at: None, other_bank: None };
         let mut begun = None;
         for event in [Event::Tick, Event::Introduced(Ok(promise)), found] {
             let (next, effects) = decide(queue, event, now, 1);
@@ -561,7 +561,7 @@ fn three_panics_set_an_operation_aside() {
         for event in [
             Event::Tick,
             Event::Introduced(Ok(promise(true))),
-            Event::Found { rows: vec![found], next_due_at: None },
+            Event::Found { rows: vec![found], next_due_at: None, other_bank: None },
             Event::Begun(key()),
             event,
         ] {
@@ -580,7 +580,7 @@ fn three_panics_set_an_operation_aside() {
     assert_eq!((change.state, change.panics), (State::NeedsAttention, 3));
     assert!(change.reason.is_some_and(|reason| reason.starts_with("fault: ")));
     let mut queue = Queue::at_start(Settings::default(), None, NOW);
-    let found = Event::Found { rows: vec![row(State::Saved, Ask::Send)], next_due_at: None };
+    let found = Event::Found { rows: vec![row(State::Saved, Ask::Send)], next_due_at: None, other_bank: None };
     let mut effects = Vec::new();
     for event in [Event::Tick, Event::Introduced(Ok(promise(true))), found, Event::Panicked(key())] {
         (queue, effects) = decide(queue, event, NOW, 1);
@@ -606,7 +606,11 @@ fn what_the_process_died_with_twice_is_tried_alone() {
     let started = |rows: Vec<Row>| {
         let mut queue = Queue::at_start(Settings::default(), None, NOW);
         let mut begun = Vec::new();
-        for event in [Event::Tick, Event::Introduced(Ok(promise(true))), Event::Found { rows, next_due_at: None }] {
+        for event in [
+            Event::Tick,
+            Event::Introduced(Ok(promise(true))),
+            Event::Found { rows, next_due_at: None, other_bank: None },
+        ] {
             let (next, effects) = decide(queue, event, NOW, 1);
             queue = next;
             begun.extend(effects.into_iter().filter_map(|effect| match effect {
@@ -616,8 +620,16 @@ fn what_the_process_died_with_twice_is_tried_alone() {
         }
         begun
     };
-    assert_eq!(started(vec![deadly.clone(), other(key_2, "b"), other(key_3, "c")]), [key().to_string()]);
-    assert_eq!(started(vec![other(key_2, "b"), deadly, other(key_3, "c")]), [key_2]);
+    assert_eq!(started(vec![deadly.clone()]), [key().to_string()]);
+    let last = [key_2, key_3];
+    assert_eq!(
+        started(vec![deadly.clone(), other(key_2, "b"), other(key_3, "c")]),
+        last,
+        "what it may kill goes first"
+    );
+    assert_eq!(started(vec![other(key_2, "b"), deadly.clone(), other(key_3, "c")]), last);
+    let also = Row { deaths: 3, ..other(key_2, "b") };
+    assert_eq!(started(vec![deadly, also]), [key().to_string()], "nor two such together");
     assert_eq!(started(vec![other(key_2, "b"), other(key_3, "c")]), [key_2, key_3]);
     assert_eq!(started(vec![other(key_2, "b"), other(key_3, "b")]), [key_2], "one of a lane at a time");
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use outbox::answer::Reading;
 use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Row, Which, decide};
 use outbox::{Ask, Settings, State};
-use protocol::Key;
+use protocol::{Key, Outcome};
 use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -43,7 +43,7 @@ fn changed(row: Row, same_address: bool, then: impl IntoIterator<Item = Event>) 
     let calling = [
         Event::Tick,
         Event::Introduced(Ok(promise())),
-        Event::Found { rows: vec![row], next_due_at: None },
+        Event::Found { rows: vec![row], next_due_at: None, other_bank: None },
         Event::Begun(key),
         Event::BankChanged { same_address },
         Event::MadeDue,
@@ -90,7 +90,7 @@ fn what_another_address_asked_to_wait_slows_nobody_at_this_one() {
         Event::BankChanged { same_address: false },
         Event::MadeDue,
         Event::Introduced(Ok(promise())),
-        Event::Found { rows, next_due_at: None },
+        Event::Found { rows, next_due_at: None, other_bank: None },
     ]);
     assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Begin { .. })).count(), 4, "{effects:?}");
 }
@@ -109,12 +109,22 @@ fn an_outage_that_ends_with_a_bank_that_is_not_well_yet_ends_as_an_outage() {
             (Event::Introduced(Ok(promise())), later(80)),
         ];
         let (queue, effects) = after(events);
-        let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO };
+        let due = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO };
         assert!(effects.contains(&Effect::MakeDue(due)), "what waited for the way is due: {effects:?}");
         // And it goes out at the pace of a way back.
-        let rows = (1..=4).map(|number| row(key(number).unwrap(), State::Saved, Ask::Send)).collect();
-        let (queue, _) = decide(queue, Event::MadeDue, later(80), 1);
-        let (_, effects) = decide(queue, Event::Found { rows, next_due_at: None }, later(80), 1);
-        assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Begin { .. })).count(), 1, "{effects:?}");
+        let rows = (1..=9).map(|number| row(key(number).unwrap(), State::Saved, Ask::Send)).collect();
+        let (mut queue, mut begins) = (queue, 0);
+        let ended = [Event::Begun(key(1).unwrap()), Event::Saved(key(1).unwrap())];
+        let found = [Event::MadeDue, Event::Found { rows, next_due_at: None, other_bank: None }];
+        for event in found.into_iter().chain(ended) {
+            if matches!(event, Event::Saved(_)) {
+                let answer = Reading::Final { outcome: Outcome::Approved, result: "{}".to_owned() };
+                queue = decide(queue, Event::Answered(key(1).unwrap(), answer), later(80), 1).0;
+            }
+            let (next, effects) = decide(queue, event, later(80), 1);
+            begins += effects.iter().filter(|effect| matches!(effect, Effect::Begin { .. })).count();
+            queue = next;
+        }
+        assert_eq!(begins, 4, "there is a place for the fifth, but its time has not come");
     }
 }

@@ -49,7 +49,7 @@ fn file(change: &str) -> Anyhow<Connection> {
 }
 
 fn found(conn: &Connection) -> Anyhow<Row> {
-    let mut rows = look(conn, &bank(), 8, NOW, NOW)?.0;
+    let mut rows = look(conn, &bank(), 8, NOW, NOW)?.rows;
     rows.pop().ok_or_else(|| "nothing is due".into())
 }
 
@@ -91,7 +91,7 @@ fn a_request_is_not_begun_once_it_is_wished_cancelled() {
 fn a_clock_set_back_takes_the_time_of_the_first_sending_along_and_one_set_forward_does_not() {
     for (by_s, sent_ms) in [(-3_600, "-3599999"), (3_600, "1")] {
         let conn = file("UPDATE operations SET state = 'unknown', first_sent_at = 1").unwrap();
-        let due = MakeDue { which: Which::All, shift: SignedDuration::from_secs(by_s) };
+        let due = MakeDue { which: Which::All, shift: SignedDuration::from_secs(by_s), aged: SignedDuration::ZERO };
         make_due(&conn, due, 0, NOW).unwrap();
         assert_eq!(text(&conn, "first_sent_at").unwrap(), sent_ms);
     }
@@ -105,6 +105,7 @@ fn approved(result: &str) -> Change {
         panics: 0,
         due_at: None,
         not_before: None,
+        hold_until: None,
         reason: None,
         last_answer: None,
         result: Some(result.to_owned()),
@@ -244,19 +245,21 @@ fn a_contradiction_that_lasts_is_told_once() {
 fn looking_for_what_is_due_reads_only_what_is_open() {
     let conn = Connection::open_in_memory().unwrap();
     conn.execute_batch(&crate::MIGRATIONS.concat()).unwrap();
-    let plan: Vec<String> = conn
-        .prepare(&format!("EXPLAIN QUERY PLAN {LOOK}"))
-        .unwrap()
-        .query_map(
-            named_params! { ":now": 0, ":far": 1, ":bank": [0_u8; 16], ":merchant": "demo", ":limit": 8 },
-            |row| row.get("detail"),
-        )
-        .unwrap()
-        .collect::<rusqlite::Result<_>>()
-        .unwrap();
-    assert!(plan[0].contains("USING INDEX operations_open"), "{plan:?}");
-    assert!(plan.iter().any(|step| step.contains("operations_open_lane")), "{plan:?}");
-    assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+    for (sql, is_of_lanes) in [(UNSETTLED_DUE, true), (OTHERS_DUE, false)] {
+        let plan: Vec<String> = conn
+            .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+            .unwrap()
+            .query_map(
+                named_params! { ":now": 0, ":far": 1, ":bank": [0_u8; 16], ":merchant": "demo", ":limit": 8 },
+                |row| row.get("detail"),
+            )
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert!(plan[0].contains("USING INDEX operations_open"), "{plan:?}");
+        assert_eq!(plan.iter().any(|step| step.contains("operations_open_lane")), is_of_lanes, "{plan:?}");
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+    }
 }
 
 /// Every statement over what is open names its index, and SQLite refuses to prepare one that can't use it.
@@ -271,7 +274,8 @@ fn each_statement_over_what_is_open_reads_its_index() {
     start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
     look(&conn, &bank(), 8, NOW, NOW).unwrap();
     for which in [Which::All, Which::Transport] {
-        make_due(&conn, MakeDue { which, shift: SignedDuration::from_secs(-1) }, 1, NOW).unwrap();
+        make_due(&conn, MakeDue { which, shift: SignedDuration::from_secs(-1), aged: SignedDuration::ZERO }, 1, NOW)
+            .unwrap();
     }
     record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 1).unwrap();
     crate::summary(&conn, NOW).unwrap();
@@ -285,7 +289,10 @@ fn each_statement_over_what_is_open_reads_its_index() {
     assert!(start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).is_err());
     assert!(look(&conn, &bank(), 8, NOW, NOW).is_err());
     for which in [Which::All, Which::Transport] {
-        assert!(make_due(&conn, MakeDue { which, shift: SignedDuration::ZERO }, 0, NOW).is_err());
+        assert!(
+            make_due(&conn, MakeDue { which, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO }, 0, NOW)
+                .is_err()
+        );
     }
     assert!(record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 0).is_err());
     assert!(crate::summary(&conn, NOW).is_err());

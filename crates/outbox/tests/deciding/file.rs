@@ -90,7 +90,7 @@ impl File {
                 first_sent_at: row.first_sent_at,
             })
             .collect();
-        Event::Found { rows, next_due_at }
+        Event::Found { rows, next_due_at, other_bank: None }
     }
 
     /// Counts an attempt, where the row is as it was found.

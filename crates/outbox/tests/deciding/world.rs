@@ -225,7 +225,9 @@ impl World {
     /// What holds at every moment.
     fn check(&self) -> Checked {
         let in_flight: Vec<_> = self.queue.in_flight().collect();
-        if in_flight.len() > self.settings.in_flight_max {
+        let at_the_bank = |pending: &&Pending| matches!(pending, Pending::Begin { .. } | Pending::Call { .. });
+        let calls = self.pending.iter().filter(at_the_bank).count();
+        if calls > self.settings.in_flight_max || in_flight.len() > 2 * self.settings.in_flight_max {
             return Err(fail("more in flight than allowed"));
         }
         let mut lanes: Vec<_> = in_flight.iter().filter_map(|key| Some(&self.file.rows.get(key)?.lane)).collect();

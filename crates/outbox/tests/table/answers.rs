@@ -79,7 +79,7 @@ fn in_flight(row: Row, permanent: bool, is_old: bool, begun: bool) -> Result<(Qu
     let events = [
         Event::Tick,
         Event::Introduced(Ok(promise(permanent))),
-        Event::Found { rows: vec![row], next_due_at: None },
+        Event::Found { rows: vec![row], next_due_at: None, other_bank: None },
         Event::Begun(key),
     ];
     for event in events.into_iter().take(if begun { 4 } else { 3 }) {

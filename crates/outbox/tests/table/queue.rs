@@ -68,7 +68,7 @@ events! {
     Event::SaveFailed(_) = ["the outcome could not be written" => Event::SaveFailed(subject()?)];
     Event::MadeDue = ["the rows are due" => Event::MadeDue];
     Event::MakeDueFailed(_) = [
-        "they could not be made due" => Event::MakeDueFailed(MakeDue { which: Which::All, shift: SignedDuration::ZERO })
+        "they could not be made due" => Event::MakeDueFailed(MakeDue { which: Which::All, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO })
     ];
     Event::Recorded = ["what is known of the bank is written" => Event::Recorded];
     Event::RecordFailed = ["what is known of the bank could not be written" => Event::RecordFailed];
@@ -106,7 +106,7 @@ fn told(effects: &[Effect], before: &Seen, now: Timestamp) -> Result<String> {
                 format!("saves {} ({})", becomes.state, becomes.next)
             }
             Effect::Introduce => "asks the bank who it is".to_owned(),
-            Effect::MakeDue(MakeDue { which: Which::All, shift }) if shift.is_zero() => "makes all due".to_owned(),
+            Effect::MakeDue(MakeDue { which: Which::All, shift, .. }) if shift.is_zero() => "makes all due".to_owned(),
             Effect::MakeDue(MakeDue { which: Which::All, .. }) => {
                 "makes all due, what is left of each `Retry-After` stays left".to_owned()
             }

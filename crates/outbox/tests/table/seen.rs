@@ -147,7 +147,8 @@ impl Seen {
             }
             queue = ended;
         }
-        !makes_due(&decide(queue, Event::Wake(Wake::CheckNow), self.now, CHANCE).1)
+        // Unlike a wake it is never put off for being too soon after another.
+        !makes_due(&decide(queue, Event::BankChanged { same_address: true }, self.now, CHANCE).1)
     }
 
     /// What is so now, as far as the effects don't say it.
@@ -221,7 +222,7 @@ pub(crate) fn subject() -> Result<Key> {
 
 pub(crate) fn found(numbers: impl IntoIterator<Item = u128>) -> Result<Event> {
     let rows = numbers.into_iter().map(|number| row(number, State::Saved, Ask::Send)).collect::<Result<_>>()?;
-    Ok(Event::Found { rows, next_due_at: None })
+    Ok(Event::Found { rows, next_due_at: None, other_bank: None })
 }
 
 /// A state of the queue, with the way into it.
