@@ -3,11 +3,13 @@
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use outbox::Ask;
+use outbox::answer::Reading;
 use outbox::decide::{Effect, Event, MakeDue, Wake, Which};
+use protocol::Outcome;
 
 use crate::page::{REST, grouped, rest_last};
 use crate::seen::{Named, Seen, Stage, approved, busy, found, no_connection, refused, states, subject, trouble};
-use crate::words::{NOW, becomes, promise, question};
+use crate::words::{NOW, RETRY_AFTER, becomes, promise, question};
 
 /// The names of the states.
 pub(crate) fn names() -> Result<String> {
@@ -50,18 +52,32 @@ events! {
     Event::BankTime(_) = ["the bank's clock is another" => Event::BankTime(NOW + SignedDuration::from_hours(1))];
     Event::Found { .. } = [
         "the look found one that is due" => found([1])?,
-        "the look found nothing" => found([])?
+        "the look found nothing" => found([])?,
+        "the look found nothing but what belongs to another bank" => {
+            Event::Found { rows: Vec::new(), next_due_at: None, other_bank: Some(true) }
+        }
     ];
     Event::LookFailed = ["the look failed" => Event::LookFailed];
     Event::Begun(_) = ["the attempt is counted, durably" => Event::Begun(subject()?)];
     Event::NotBegun(_) = ["its row was not as it was found (a wish to cancel)" => Event::NotBegun(subject()?)];
     Event::BeginFailed(_) = ["the attempt could not be counted" => Event::BeginFailed(subject()?)];
     Event::Answered(..) = [
-        "answer: how it ended" => Event::Answered(subject()?, approved()),
-        "answer: 5xx, 409 and what else is no end" => Event::Answered(subject()?, trouble()),
+        "answer: approved" => Event::Answered(subject()?, approved()),
+        "answer: declined" => Event::Answered(subject()?, Reading::Final { outcome: Outcome::Declined, result: String::new() }),
+        "answer: cancelled" => Event::Answered(subject()?, Reading::Cancelled),
+        "answer: its people must look" => Event::Answered(subject()?, Reading::BankAttention("…".to_owned())),
+        "answer: it is at it" => Event::Answered(subject()?, Reading::InProgress(Some(RETRY_AFTER))),
+        "answer: 400, 404, 413, 415, 422" => {
+            Event::Answered(subject()?, Reading::Refused { problem: "request-invalid", detail: "…".to_owned() })
+        },
+        "answer: `key-expired`" => Event::Answered(subject()?, Reading::Expired),
+        "answer: any other 5xx" => Event::Answered(subject()?, trouble()),
         "answer: 429, 503 with `Retry-After`" => Event::Answered(subject()?, busy()),
         "answer: 401, 403" => Event::Answered(subject()?, refused()),
-        "no answer, or not the bank's" => Event::Answered(subject()?, no_connection())
+        "no answer, or not the bank's" => {
+            Event::Answered(subject()?, Reading::NoAnswer { how: "time-out", detail: String::new() })
+        },
+        "no connection was made" => Event::Answered(subject()?, no_connection())
     ];
     Event::Panicked(_) = ["its handling panicked" => Event::Panicked(subject()?)];
     Event::Saved(_) = ["the outcome is durable" => Event::Saved(subject()?)];

@@ -118,6 +118,19 @@ impl Seen {
         self.queue.wake_at(self.now).unwrap_or(self.now).max(self.now)
     }
 
+    /// What a bank that is not well is asked next: an operation, where it said who it is and fails at everything.
+    fn what_is_asked(&self) -> &'static str {
+        let (_, effects) = decide(self.queue.clone(), Event::Tick, self.planned(), CHANCE);
+        let introduces = effects.iter().any(|effect| matches!(effect, Effect::Introduce));
+        if introduces || self.queue.in_flight().next().is_some() { "it is asked who it is" } else { "it is asked for one" }
+    }
+
+    /// Whether there is a place for a call, and no outcome on its way into the file that a look would wait for.
+    fn can_look(&self) -> bool {
+        let is_saving = |stage: &Stage| matches!(stage, Stage::Saving | Stage::Unsaved);
+        self.flights.len() < 4 && !self.flights.values().any(|(stage, _)| is_saving(stage))
+    }
+
     fn bank(&self) -> &'static str {
         match (&self.record.paused, self.record.reachable, &self.record.why) {
             (Some(_), ..) => "the bank refuses us",
@@ -177,9 +190,9 @@ impl Seen {
         } else if self.record.hold_until.is_none() {
             let is_ready = self.bank() == ANSWERS;
             match self.record.probe_at.filter(|_| !self.probing && !is_ready) {
-                Some(at) if at <= self.now => so.push(("a probe", "it is asked who it is, at once".to_owned())),
-                Some(_) => so.push(("a probe", "it is asked who it is, back-off".to_owned())),
-                None if is_ready && !self.looking && self.making_due.is_none() && self.flights.len() < 4 => {
+                Some(at) if at <= self.now => so.push(("a probe", format!("{}, at once", self.what_is_asked()))),
+                Some(_) => so.push(("a probe", format!("{}, back-off", self.what_is_asked()))),
+                None if is_ready && !self.looking && self.making_due.is_none() && self.can_look() => {
                     so.push(("a look", format!("it looks again, {}", when(self.planned(), self.now)?)));
                 }
                 None => {}
@@ -249,6 +262,18 @@ fn failing(mut seen: Seen, reading: &Reading) -> Seen {
     seen.after([Event::Introduced(Err(reading.clone()))]).pass(1)
 }
 
+/// Five that the bank fails at, each once.
+fn five_fail(looking: &Seen) -> Result<Seen> {
+    let mut seen = looking.clone();
+    for number in 11..=15 {
+        if !seen.looking {
+            seen = seen.later();
+        }
+        seen = seen.after([found([number])?, Event::Begun(key(number)?)]).after(ends(number, trouble())?);
+    }
+    Ok(seen.pass(0))
+}
+
 /// The states in which nothing is in flight.
 fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
     let asked = || asked.clone();
@@ -282,6 +307,16 @@ fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
             seen: other()?.later().after(ends(2, no_connection())?),
         },
         Named { name: "held", is: "the bank asked all to wait", seen: other()?.after(ends(2, busy())?) },
+        Named {
+            name: "failing",
+            is: "the bank failed at more operations than may be in flight, one after the other, and completed none since",
+            seen: five_fail(looking)?,
+        },
+        Named {
+            name: "elsewhere",
+            is: "nothing is due but what belongs to another bank than the one that answers here",
+            seen: looking.clone().after([Event::Found { rows: Vec::new(), next_due_at: None, other_bank: Some(true) }]),
+        },
         Named {
             name: "file",
             is: "the file could not be read or written",
