@@ -323,7 +323,11 @@ impl Queue {
         }
         let Some(promise) = self.promise.clone() else { return };
         self.start_candidates(&promise, now, effects);
-        if self.candidates.is_empty() && self.has_place() && !self.is_saving() && self.look_at.is_some_and(|at| at <= now) {
+        if self.candidates.is_empty()
+            && self.has_place()
+            && !self.is_saving()
+            && self.look_at.is_some_and(|at| at <= now)
+        {
             self.look_at = None;
             // Those in flight may be found again, while their beginning is not durable yet.
             let limit = self.settings.in_flight_max * ROWS_PER_PLACE + self.in_flight.len();

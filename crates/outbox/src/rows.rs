@@ -553,12 +553,12 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     if make_due.aged > SignedDuration::ZERO {
         let by_ms = i64::try_from(make_due.aged.as_millis()).unwrap_or(i64::MAX);
         tx.prepare_cached(concat!(
-            "UPDATE operations INDEXED BY operations_open SET first_sent_at = max(first_sent_at - ?1, 0) \
+            "UPDATE operations INDEXED BY operations_open SET first_sent_at = max(first_sent_at - ?1, ?2) \
              WHERE ",
             open!(),
             " AND first_sent_at IS NOT NULL"
         ))?
-        .execute([by_ms])?;
+        .execute([by_ms, ms(Timestamp::MIN)])?;
     }
     match make_due.which {
         Which::All => tx

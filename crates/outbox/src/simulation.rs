@@ -14,6 +14,7 @@ use crate::operations::Operation;
 use crate::rows::{self, Beginning, Saving};
 use crate::saving::{NewOperation, Request, enqueue};
 use crate::settings::Settings;
+use crate::state::Ask;
 use crate::step::BankIdentity;
 
 type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
@@ -43,7 +44,9 @@ struct World<B> {
     bank: B,
     /// When something was asked of the bank, and of which operation; none is who it is.
     asked: Vec<(Timestamp, Option<usize>)>,
-    introduction: Option<Reading>,
+    asks: Vec<Ask>,
+    bank_is: BankIdentity,
+    epoch: i64,
     random: u64,
     /// Writes that fail, from now on.
     is_full: bool,
@@ -60,7 +63,9 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
             saved: Vec::new(),
             bank,
             asked: Vec::new(),
-            introduction: None,
+            asks: Vec::new(),
+            bank_is: promise().identity,
+            epoch: 1,
             random: 0,
             is_full: false,
             conn,
@@ -109,6 +114,11 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
         self.pending.extend(effects);
     }
 
+    fn perform_after(&mut self, event: Event) -> Anyhow<()> {
+        self.feed(event);
+        self.perform_all()
+    }
+
     /// Everything that is done without time passing.
     fn perform_all(&mut self) -> Anyhow<()> {
         let far = self.now + Settings::default().horizon();
@@ -121,7 +131,7 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                 }
                 Effect::Begin { row, ask, bank } => {
                     let (contract, now) = (&BankContract, self.now);
-                    let beginning = Beginning { row: &row, ask, bank: &bank, contract, epoch: 1, now, far };
+                    let beginning = Beginning { row: &row, ask, bank: &bank, contract, epoch: self.epoch, now, far };
                     if self.is_full {
                         Event::BeginFailed(row.key)
                     } else {
@@ -131,7 +141,8 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                         }
                     }
                 }
-                Effect::Call { key, .. } => {
+                Effect::Call { key, ask } => {
+                    self.asks.push(ask);
                     let number = self.number(key)?;
                     self.asked.push((self.now, Some(number)));
                     Event::Answered(key, (self.bank)(number, self.now))
@@ -145,7 +156,7 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                         change: &change,
                         status: None,
                         bank_at: None,
-                        epoch: 1,
+                        epoch: self.epoch,
                         now: self.now,
                     };
                     rows::save(&self.conn, &saving, &nothing, &|_, _, _| Ok(()))?;
@@ -153,14 +164,14 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                 }
                 Effect::Introduce => {
                     self.asked.push((self.now, None));
-                    Event::Introduced(self.introduction.clone().map_or_else(|| Ok(promise()), Err))
+                    Event::Introduced(Ok(Promise { identity: self.bank_is.clone(), ..promise() }))
                 }
                 Effect::MakeDue(make_due) => {
-                    rows::make_due(&self.conn, make_due, 1, self.now)?;
+                    rows::make_due(&self.conn, make_due, self.epoch, self.now)?;
                     Event::MadeDue
                 }
                 Effect::Record(record) => {
-                    rows::record(&self.conn, &record, 1)?;
+                    rows::record(&self.conn, &record, self.epoch)?;
                     Event::Recorded
                 }
                 Effect::Abandon(_) => continue,
@@ -302,4 +313,41 @@ fn writes_that_fail_together_are_one_failure() {
     world.is_full = false;
     world.pass_to(seconds(4)).unwrap();
     assert_eq!(world.settled().unwrap(), 4);
+}
+
+#[test]
+fn the_right_bank_is_found_again_at_its_address_with_nobody_touching_anything() {
+    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: "time-out", detail: String::new() }).unwrap();
+    world.perform_after(Event::Tick).unwrap();
+    let other = BankIdentity { bank_id: Uuid::from_u128(8), ..promise().identity };
+    world.bank_is = other;
+    world.pass_to(seconds(600)).unwrap();
+    let probes = world.asked.len();
+    assert!((20..200).contains(&probes), "{probes} questions in ten minutes");
+    let waits = crate::summary(&world.conn, world.now).unwrap();
+    assert_eq!((waits.other_bank, waits.unsettled), (1, 1));
+    world.bank_is = promise().identity;
+    let asked_before = world.asked.len();
+    world.pass_to(seconds(600 + 35)).unwrap();
+    let asked: Vec<_> = world.asked[asked_before..].iter().filter_map(|(_, number)| *number).collect();
+    assert!(asked.contains(&0), "{asked:?}");
+}
+
+#[test]
+fn a_clock_set_back_while_nothing_ran_makes_nothing_young_that_the_bank_may_have_forgotten() {
+    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: "time-out", detail: String::new() }).unwrap();
+    // Both clocks are the same at first.
+    world.perform_after(Event::Tick).unwrap();
+    world.perform_after(Event::BankTime(START)).unwrap();
+    world.pass_to(seconds(2)).unwrap();
+    assert_eq!(world.asks.first(), Some(&Ask::Send));
+    world.asks.clear();
+    // 25 h by the bank, 2 h by us.
+    world.now = seconds(2 * 3_600);
+    let started = rows::start(&world.conn, "http://127.0.0.1", &Settings::default(), world.now, &nothing).unwrap();
+    world.epoch = started.epoch;
+    world.queue = Queue::at_start(Settings::default(), None, world.now).with_clock_gap(started.clock_gap);
+    world.perform_after(Event::BankTime(seconds(25 * 3_600))).unwrap();
+    world.pass_to(seconds(2 * 3_600 + 1)).unwrap();
+    assert_eq!(world.asks.first(), Some(&Ask::LookUp), "{:?}", world.asks);
 }

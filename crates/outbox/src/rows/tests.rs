@@ -299,3 +299,107 @@ fn each_statement_over_what_is_open_reads_its_index() {
     let saved = crate::Filter { state: Some(State::Saved), ..crate::Filter::default() };
     assert!(crate::list(&conn, saved).is_err());
 }
+
+#[test]
+fn whatever_was_in_flight_at_a_death_is_suspected() {
+    for (in_flight, deaths) in [
+        ("UPDATE operations SET state = 'sending', due_at = NULL", "1"),
+        ("UPDATE operations SET state = 'unknown', ask = 'look_up', due_at = NULL", "1"),
+        ("UPDATE operations SET state = 'needs_attention', ask = 'look_up', due_at = NULL", "1"),
+        ("UPDATE operations SET state = 'unknown'", "0"),
+        ("", "0"),
+    ] {
+        let conn = file(in_flight).unwrap();
+        start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
+        assert_eq!(text(&conn, "deaths").unwrap(), deaths, "{in_flight}");
+    }
+}
+
+#[test]
+fn a_hold_is_in_the_file_with_the_answer_that_asked_for_it() {
+    let conn = file(IN_FLIGHT).unwrap();
+    let until = Timestamp::from_second(60).unwrap();
+    let busy =
+        Change { state: State::Unknown, result: None, due_at: Some(NOW), hold_until: Some(until), ..approved("") };
+    save_in_flight(&conn, &busy).unwrap();
+    let started = start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
+    assert_eq!(started.hold_until, None, "nobody knows whose hold it is");
+    let conn = file("UPDATE outbox SET address = 'http://127.0.0.1'").unwrap();
+    conn.execute_batch(IN_FLIGHT).unwrap();
+    save_in_flight(&conn, &busy).unwrap();
+    let started = start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
+    assert_eq!(started.hold_until, Some(until));
+}
+
+#[test]
+fn what_fails_by_itself_keeps_its_own_back_off_when_an_outage_ends() {
+    for (failures, due_at) in [(2, "0"), (3, "5000")] {
+        let conn = file(&format!(
+            "UPDATE operations SET state = 'unknown', failures = {failures}, last_answer = 'reset', due_at = 5000"
+        ))
+        .unwrap();
+        let end = MakeDue { which: Which::Transport, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO };
+        make_due(&conn, end, 0, NOW).unwrap();
+        assert_eq!(text(&conn, "due_at").unwrap(), due_at, "{failures} failures");
+    }
+}
+
+#[test]
+fn what_is_older_by_the_banks_clock_is_as_old_here() {
+    let conn = file("UPDATE operations SET state = 'unknown', first_sent_at = 90000000").unwrap();
+    let aged = MakeDue { which: Which::All, shift: SignedDuration::ZERO, aged: SignedDuration::from_hours(23) };
+    make_due(&conn, aged, 0, NOW).unwrap();
+    assert_eq!(text(&conn, "first_sent_at").unwrap(), "7200000");
+    let aged = MakeDue { aged: SignedDuration::from_hours(10_000 * 9_000), ..aged };
+    make_due(&conn, aged, 0, NOW).unwrap();
+    found(&conn).unwrap();
+}
+
+#[test]
+fn a_look_says_whether_anything_waits_for_another_bank_and_takes_what_is_to_be_settled_first() {
+    let look = |conn: &Connection, limit| look(conn, &bank(), limit, NOW, NOW).unwrap();
+    let conn = file("").unwrap();
+    assert_eq!(look(&conn, 8).other_bank, Some(false));
+    assert_eq!(look(&conn, 1).other_bank, None, "not looked for");
+    let conn = file(
+        "UPDATE operations SET state = 'unknown', bank_id = x'00000000000000000000000000000009', merchant = 'demo'",
+    )
+    .unwrap();
+    let found = look(&conn, 8);
+    assert_eq!((found.rows.len(), found.other_bank), (0, Some(true)));
+}
+
+#[test]
+fn a_contradiction_is_told_once_whatever_comes_between() {
+    let conn = file("").unwrap();
+    let key = key().unwrap();
+    crate::cancel(&conn, &key, crate::CancelAs::Wish, NOW).unwrap();
+    let told = RefCell::new(0);
+    let hook = |_: &Connection, _: &Operation, _: &LateAnswer| {
+        *told.borrow_mut() += 1;
+        Ok(())
+    };
+    let still = Change { state: State::Cancelled, ask: Ask::Cancel, due_at: Some(NOW), result: None, ..approved("") };
+    let contradicts = Change {
+        last_answer: Some("needs-attention"),
+        reading: Some("needs-attention"),
+        contradicts: Some(State::NeedsAttention),
+        ..still.clone()
+    };
+    let lost = Change { last_answer: Some("time-out"), reading: Some("time-out"), ..still };
+    for change in [&contradicts, &lost, &contradicts] {
+        let saving = Saving {
+            key: &key,
+            expected: State::Cancelled,
+            begun: false,
+            wished: true,
+            change,
+            status: Some(200),
+            bank_at: None,
+            epoch: 0,
+            now: NOW,
+        };
+        save(&conn, &saving, &nothing, &hook).unwrap();
+    }
+    assert_eq!(told.into_inner(), 1);
+}

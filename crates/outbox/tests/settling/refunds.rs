@@ -56,7 +56,11 @@ async fn a_refund_of_a_payment_that_ends_otherwise_is_cancelled_with_it() -> Res
     till.start(&bank)?;
     till.until_state(payment.key, State::Declined).await?;
     let cancelled = till.until_state(refund.key, State::Cancelled).await?;
-    assert_eq!((cancelled.attempts, cancelled.tombstone), (0, false), "it had no bytes to send");
+    assert_eq!(
+        (cancelled.attempts, cancelled.tombstone),
+        (0, false),
+        "by the bank's own word there is nothing to give back"
+    );
     assert_eq!(cancelled.reason.as_deref(), Some("payment-declined"));
     assert_eq!(till.tender(refund.key).await?.0, "cancelled");
     assert!(bank.seen("/v1/refunds").is_empty());

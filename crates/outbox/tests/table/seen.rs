@@ -122,7 +122,11 @@ impl Seen {
     fn what_is_asked(&self) -> &'static str {
         let (_, effects) = decide(self.queue.clone(), Event::Tick, self.planned(), CHANCE);
         let introduces = effects.iter().any(|effect| matches!(effect, Effect::Introduce));
-        if introduces || self.queue.in_flight().next().is_some() { "it is asked who it is" } else { "it is asked for one" }
+        if introduces || self.queue.in_flight().next().is_some() {
+            "it is asked who it is"
+        } else {
+            "it is asked for one"
+        }
     }
 
     /// Whether there is a place for a call, and no outcome on its way into the file that a look would wait for.
