@@ -125,6 +125,8 @@ pub(crate) struct Bank {
     pub(crate) changed: Vec<Key>,
     /// Refunds of payments that were never made here.
     pub(crate) strange: Vec<Key>,
+    /// Refunds of more than was left of their payment.
+    pub(crate) over: Vec<Key>,
 }
 
 impl Bank {
@@ -138,6 +140,7 @@ impl Bank {
             forgotten: BTreeSet::new(),
             changed: Vec::new(),
             strange: Vec::new(),
+            over: Vec::new(),
         }
     }
 
@@ -208,6 +211,9 @@ impl Bank {
                 }
                 return Ok((problem(ProblemType::PaymentUnknown, Some(key), None)?, Came::Refused));
             };
+            if path != PAYMENTS_PATH && planned == Outcome::Declined {
+                self.over.push(key);
+            }
             let request = Some((path.to_owned(), body.to_vec()));
             self.claims.insert(key, Claim { request, planned, wished: false, at_ms: now_ms, phase: Phase::Running });
         }

@@ -7,6 +7,7 @@ use store::{Priority, WriteError};
 use uuid::Uuid;
 
 use crate::expected::{Expected, Verdict, accepting, cancelling, refunding, replacing};
+use crate::process::mirror;
 use crate::rare::{Rare, reached};
 use crate::steps::{DECLINES, How};
 use crate::world::World;
@@ -37,7 +38,11 @@ impl World {
         place: usize,
     ) -> Result<Result<(Operation, bool), EnqueueError>> {
         let (key, now) = (key_of(place)?, self.hands.wall());
-        let saved = self.store()?.write_blocking(Priority::Click, move |tx| outbox::enqueue(tx, &new, key, now));
+        let saved = self.store()?.write_blocking(Priority::Click, move |tx| {
+            let saved = outbox::enqueue(tx, &new, key, now)?;
+            mirror(tx, &saved.operation)?;
+            Ok(saved)
+        });
         self.process()?.outbox.wake();
         match saved {
             Ok(saved) => Ok(Ok((saved.operation, saved.existed))),
@@ -79,6 +84,8 @@ impl World {
             faults: 0,
             arrived: 0,
             unsent: 0,
+            first_sent_ms: None,
+            deaths: 0,
             bank: None,
             copied: false,
             may_stay_aside: false,
@@ -168,6 +175,8 @@ impl World {
                     faults: 0,
                     arrived: 0,
                     unsent: 0,
+                    first_sent_ms: None,
+                    deaths: 0,
                     replaced: false,
                     bank: payment.bank.filter(|_| payment.state == State::Approved),
                     copied: false,
@@ -193,7 +202,11 @@ impl World {
         let verdict = cancelling(&operation, runs, write_off);
         let (key, now) = (operation.key, self.hands.wall());
         let by = if write_off { CancelAs::WriteOff } else { CancelAs::Wish };
-        let done = self.store()?.write_blocking(Priority::Click, move |tx| outbox::cancel(tx, &key, by, now));
+        let done = self.store()?.write_blocking(Priority::Click, move |tx| {
+            let done = outbox::cancel(tx, &key, by, now)?;
+            std::iter::once(&done.operation).chain(&done.refunds).try_for_each(|operation| mirror(tx, operation))?;
+            Ok(done)
+        });
         self.process()?.outbox.wake();
         let came = match done {
             Ok(done) => {

@@ -31,6 +31,10 @@ pub(crate) struct Expected {
     /// Requests that came to a bank, and those that were counted and did not.
     pub(crate) arrived: u32,
     pub(crate) unsent: u32,
+    /// When it was first perhaps sent, in true time, as far as the till can know.
+    pub(crate) first_sent_ms: Option<i64>,
+    /// Deaths of the process in a row while its request ran, at least.
+    pub(crate) deaths: u32,
     /// The bank that it was first sent to.
     pub(crate) bank: Option<usize>,
     /// A copy of the file sent it, or cancelled it.
@@ -53,6 +57,7 @@ impl Expected {
     /// What an answer makes of it.
     pub(crate) fn take(&mut self, asked: Asked, came: &Came, permanent: bool) {
         let is_request = matches!(asked, Asked::Request(_));
+        self.deaths = 0;
         self.unknown_to_bank = matches!(came, Came::UnknownKey);
         if self.state.is_final() {
             self.take_as_tombstone(came);
@@ -125,8 +130,10 @@ impl Expected {
         }
     }
 
-    /// The process is gone, and with it every call. A request that ran was perhaps sent.
+    /// The process is gone, and with it every call and what a look brought. A request that ran was perhaps sent.
     pub(crate) fn lose(&mut self, request_ran: bool) {
+        self.deaths += u32::from(request_ran);
+        self.unknown_to_bank = false;
         if request_ran || self.state == State::Sending {
             self.state = unended(self.state);
         }

@@ -4,6 +4,7 @@
 //! `MODEL_SEED=… cargo test -p outbox --test model` runs the same cases again.
 
 mod bank;
+mod checking;
 mod clock;
 mod commands;
 mod expected;

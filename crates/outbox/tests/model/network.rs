@@ -9,7 +9,7 @@ use crate::bank::{Asked, Bank, Came, Run, problem};
 use crate::expected::Expected;
 use crate::rare::{Rare, reached};
 use crate::steps::{Garble, How};
-use crate::wire::{Reply, Waiting};
+use crate::wire::{InTheWay, Reply, Waiting};
 use crate::world::World;
 
 /// As long as a hold can last, in what the till believes of the bank's word.
@@ -148,6 +148,8 @@ impl World {
         }
         if waiting.is_moved {
             reached(Rare::MovedAnswer);
+        } else {
+            self.way_after(waiting.asked, came);
         }
         let Some(key) = waiting.asked.key() else { return Ok(()) };
         if let Asked::Request(key) = waiting.asked {
@@ -164,6 +166,22 @@ impl World {
         let was_final = self.by_key(key)?.state.is_final();
         self.by_key(key)?.take(waiting.asked, came, permanent);
         if was_final { Ok(()) } else { self.follow(key) }
+    }
+
+    /// A transport failure or a refused secret: the bank must say who it is before anything is asked. A 5xx is no such thing.
+    fn way_after(&self, asked: Asked, came: &Came) {
+        let mut line = self.wire.line();
+        let is_asked_who = asked == Asked::Introduction;
+        line.in_the_way = match came {
+            Came::Introduced => None,
+            // The first stands.
+            _ if line.in_the_way.is_some() && !is_asked_who => line.in_the_way,
+            Came::NoConnection | Came::NoAnswer | Came::Garbled => Some(InTheWay::Transport),
+            Came::NotAllowed => Some(InTheWay::Refused),
+            Came::Fault if is_asked_who => Some(InTheWay::Transport),
+            _ if is_asked_who => Some(InTheWay::Trouble),
+            _ => None,
+        };
     }
 
     /// A request comes once more, minutes late. Nobody waits for what the bank says.
@@ -231,6 +249,14 @@ fn garbled(answer: Answer, garble: Garble) -> Answer {
         Garble::AnotherAmount => match replaced("\"amount\":", "\"amount\":7") {
             Some(body) => Answer { body, ..answer },
             None => html(200),
+        },
+        Garble::AnotherCurrency => match replaced("\"currency\":\"EUR\"", "\"currency\":\"USD\"") {
+            Some(body) => Answer { body, ..answer },
+            None => html(201),
+        },
+        Garble::AnotherPayment => match replaced("\"payment_id\":\"pay_", "\"payment_id\":\"pay_9") {
+            Some(body) => Answer { body, ..answer },
+            None => html(402),
         },
         Garble::AnotherKey => match replaced("0194f3a0-1c2d-7e3f-8a4b-", "0194f3a0-1c2d-7e3f-9a4b-") {
             Some(body) => Answer { body, ..answer },

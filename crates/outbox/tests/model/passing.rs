@@ -6,7 +6,7 @@ use crate::bank::Asked;
 use crate::clock::Hands;
 use crate::rare::{Rare, reached};
 use crate::steps::How;
-use crate::wire::{CALL_MS, Waiting};
+use crate::wire::{CALL_MS, InTheWay, Waiting};
 use crate::world::World;
 
 impl World {
@@ -103,7 +103,12 @@ impl World {
             reached(Rare::Stopped);
         }
         self.process.take().context("nothing runs")?.stop()?;
+        let running = self.running.clone();
         self.lose_process()?;
+        // That its call was broken off was saved in good order.
+        for key in running {
+            self.by_key(key)?.deaths = 0;
+        }
         self.start()?;
         self.find_unsent()
     }
@@ -113,6 +118,7 @@ impl World {
         if address != self.address {
             line.held_until_ms = None;
         }
+        line.in_the_way = Some(InTheWay::NotAsked);
         for waiting in &mut line.waiting {
             // Who it is is asked anew; what the earlier question brings counts no more.
             waiting.is_moved |= address != self.address || waiting.asked == Asked::Introduction;

@@ -59,10 +59,30 @@ pub(crate) struct Process {
     shutdown: CancellationToken,
 }
 
+/// What the caller keeps beside each operation, by its own hand and by the hook.
+const MIRROR: &str = "CREATE TABLE mirror (key BLOB PRIMARY KEY, state TEXT NOT NULL) STRICT";
+
+pub(crate) fn mirror(tx: &Connection, operation: &Operation) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO mirror (key, state) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
+    )?
+    .execute((operation.key.as_bytes(), operation.state.as_str()))
+    .map(|_| ())
+}
+
+/// How many operations are another thing to the caller than to the outbox.
+pub(crate) fn told_otherwise(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "SELECT count(*) FROM operations AS o LEFT JOIN mirror AS m ON m.key = o.key WHERE m.state IS NOT o.state",
+    )?
+    .query_row([], |row| row.get(0))
+}
+
 pub(crate) fn open(path: &Path) -> Result<Store> {
     let migrations = vec![
         Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
         Migration { version: 2, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
+        Migration { version: 3, name: "mirror", sql: MIRROR },
     ];
     Ok(Store::open(path, &Schema { application_id: 7, migrations })?)
 }
@@ -80,9 +100,9 @@ impl Process {
             // The same at the same moment, in whatever order things come to be decided then.
             .with_random(Arc::new(move || Random::new(chance.monotonic_ms() ^ chance.true_ms().cast_unsigned()).next()))
             .with_settings(settings)
-            .on_change(Arc::new(move |_: &Connection, operation: &Operation| {
+            .on_change(Arc::new(move |tx: &Connection, operation: &Operation| {
                 committing.committing(&at_commit, operation);
-                Ok(())
+                mirror(tx, operation)
             }))
             .on_late_answer(Arc::new(move |_: &Connection, operation: &Operation, late: &LateAnswer| {
                 alarms.lock().unwrap_or_else(PoisonError::into_inner).push((operation.key, late.state));

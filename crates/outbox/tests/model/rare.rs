@@ -61,6 +61,7 @@ rare! {
     JumpedWhileDown = "the clock was set while nothing ran",
     Suspended = "the machine slept for more than an hour",
     Full = "four calls at once",
+    TriedAlone = "what the process died with twice was tried alone",
 }
 
 static COUNTS: [AtomicU32; Rare::ALL.len()] = [const { AtomicU32::new(0) }; Rare::ALL.len()];

@@ -48,11 +48,29 @@ impl Waiting {
     }
 }
 
+/// A call that came, and what it says of whom it is for.
+pub(crate) struct Arrived {
+    pub(crate) asked: Asked,
+    pub(crate) bank_id: Option<String>,
+    /// Whose calls ran at that moment.
+    pub(crate) beside: Vec<Key>,
+}
+
+/// What is in the way of asking for anything, until the bank says who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InTheWay {
+    NotAsked,
+    Transport,
+    Refused,
+    Trouble,
+}
+
 #[derive(Default)]
 pub(crate) struct Line {
     pub(crate) waiting: Vec<Waiting>,
-    /// What was asked since the last look, and of which bank.
-    pub(crate) arrived: Vec<(Asked, Option<String>)>,
+    /// What was asked since the last look.
+    pub(crate) arrived: Vec<Arrived>,
+    pub(crate) in_the_way: Option<InTheWay>,
     pub(crate) violations: Vec<String>,
     calls: u64,
     /// Until when, in true time, the bank of this address asked all to wait.
@@ -89,6 +107,13 @@ impl Wire {
         Arc::new(Address { wire: self.clone(), address, store: store.clone() })
     }
 
+    /// What the till waits for, and would believe of the bank that it asks now.
+    fn in_flight(&self) -> Vec<Asked> {
+        let line = self.line();
+        let counts = |waiting: &&Waiting| waiting.is_open() && (waiting.asked.key().is_some() || !waiting.is_moved);
+        line.waiting.iter().filter(counts).map(|waiting| waiting.asked).collect()
+    }
+
     /// Calls that somebody waits for.
     pub(crate) fn waiting(&self) -> usize {
         let mut line = self.line();
@@ -120,13 +145,15 @@ impl Transport for Address {
                 Asked::Introduction
             }
         };
-        let broken = self.broken_rule(asked, &call);
+        let beside: Vec<Key> = self.wire.in_flight().into_iter().filter_map(Asked::key).collect();
+        let broken = self.broken_rule(asked, &call, &beside);
         let mut line = self.wire.line();
         line.violations.extend(broken);
         line.calls += 1;
         let (number, since_ms) = (line.calls, self.wire.hands.monotonic_ms());
         let waiting = Waiting { asked, call, address: self.address, is_moved: false, since_ms, number, reply };
-        line.arrived.push((asked, waiting.call.header(protocol::BANK_ID).map(str::to_owned)));
+        let bank_id = waiting.call.header(protocol::BANK_ID).map(str::to_owned);
+        line.arrived.push(Arrived { asked, bank_id, beside });
         line.waiting.push(waiting);
         Box::pin(async move {
             match answer.await {
@@ -141,11 +168,21 @@ impl Transport for Address {
 
 impl Address {
     /// What must hold when this is asked. Reads the file: what stands there is durable.
-    fn broken_rule(&self, asked: Asked, call: &Call) -> Vec<String> {
+    fn broken_rule(&self, asked: Asked, call: &Call, others: &[Key]) -> Vec<String> {
         let mut broken = Vec::new();
         let now_ms = self.wire.hands.true_ms();
-        let in_flight: Vec<Asked> = {
+        if asked == Asked::Introduction && self.wire.in_flight().contains(&asked) {
+            broken.push("two probes at once".to_owned());
+        }
+        {
             let line = self.wire.line();
+            match (asked, line.in_the_way) {
+                (Asked::Introduction, None) => {
+                    broken.push("the bank had said who it is, and is asked again".to_owned())
+                }
+                (Asked::Introduction, Some(_)) | (_, None) => {}
+                (_, Some(why)) => broken.push(format!("asked before the bank said who it is, {why:?}: {asked:?}")),
+            }
             if line.held_until_ms.is_some_and(|until| now_ms < until) {
                 broken.push("asked inside the bank's Retry-After".to_owned());
             }
@@ -154,10 +191,9 @@ impl Address {
             {
                 broken.push(format!("asked inside the Retry-After of {key}"));
             }
-            line.waiting.iter().filter(|waiting| waiting.is_open()).map(|waiting| waiting.asked).collect()
-        };
+        }
         let Some(key) = asked.key() else { return broken };
-        let others: Vec<Key> = in_flight.into_iter().filter_map(Asked::key).collect();
+        let others = others.to_vec();
         if others.len() == 3 {
             reached(Rare::Full);
         }

@@ -4,18 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, ensure};
-use outbox::{Attempt, Filter, Operation, State};
+use outbox::{Attempt, Operation, State};
 use protocol::Key;
 use store::Store;
 
-use crate::bank::{Asked, Bank};
+use crate::bank::{Asked, Bank, RETENTION_MS};
 use crate::clock::Hands;
 use crate::expected::Expected;
 use crate::network::Sent;
 use crate::process::{Hooks, Process, open};
 use crate::rare::{Rare, reached};
 use crate::steps::{How, Step};
-use crate::wire::Wire;
+use crate::wire::{Arrived, InTheWay, Wire};
+
+/// So much a clock may be set by in all without being noticed: each time by less than two seconds.
+const UNNOTICED_MS: i64 = 60_000;
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -31,6 +34,8 @@ pub(crate) struct World {
     /// By place; none where it was refused.
     pub(crate) operations: Vec<Option<Expected>>,
     pub(crate) log: Vec<Attempt>,
+    /// What the file said after the last step.
+    pub(crate) seen: Vec<Operation>,
     pub(crate) sent: Vec<Sent>,
     /// What was asked, and when, in true time.
     pub(crate) asked: Vec<(i64, Asked)>,
@@ -59,6 +64,7 @@ impl World {
             process: None,
             operations: Vec::new(),
             log: Vec::new(),
+            seen: Vec::new(),
             sent: Vec::new(),
             asked: Vec::new(),
             poisoned: BTreeSet::new(),
@@ -72,6 +78,7 @@ impl World {
 
     pub(crate) fn start(&mut self) -> Result<()> {
         let store = open(&self.folder.path().join("till.db"))?;
+        self.wire.line().in_the_way = Some(InTheWay::NotAsked);
         self.process = Some(Process::start(store, &self.hands, &self.wire, self.address, &self.hooks)?);
         Ok(())
     }
@@ -102,10 +109,12 @@ impl World {
 
     pub(crate) fn take_arrivals(&mut self) -> Result<()> {
         let arrived = std::mem::take(&mut self.wire.line().arrived);
-        for (asked, bank_id) in arrived {
-            self.asked.push((self.hands.true_ms(), asked));
+        for Arrived { asked, bank_id, beside } in arrived {
+            let now_ms = self.hands.true_ms();
+            self.asked.push((now_ms, asked));
             let bank = self.banks.iter().position(|bank| Some(bank.id.to_string()) == bank_id);
             let Some(key) = asked.key() else { continue };
+            self.check_alone(key, &beside)?;
             let mut is_request = false;
             let operation = self.by_key(key)?;
             operation.bank = operation.bank.or(bank);
@@ -117,6 +126,14 @@ impl World {
                     if operation.unknown_to_bank {
                         reached(Rare::SentAfterLook);
                     }
+                    if operation.state == State::Saved {
+                        operation.first_sent_ms = Some(now_ms);
+                    }
+                    let age_ms = now_ms - *operation.first_sent_ms.get_or_insert(now_ms);
+                    ensure!(
+                        age_ms <= RETENTION_MS + UNNOTICED_MS || operation.unknown_to_bank,
+                        "sent again {age_ms} ms after the first time, and not looked up: {operation:?}"
+                    );
                     ensure!(operation.state != State::NeedsAttention, "sent again though set aside: {operation:?}");
                 }
                 Asked::Look(_) if operation.state != State::NeedsAttention => reached(Rare::LookedUp),
@@ -126,6 +143,17 @@ impl World {
                 self.running.insert(key);
             }
         }
+        Ok(())
+    }
+
+    /// What the process died with twice is tried alone.
+    fn check_alone(&self, key: Key, beside: &[Key]) -> Result<()> {
+        let is_suspect = |of: Key| self.operations.iter().flatten().any(|other| other.key == of && other.deaths >= 2);
+        let suspects = std::iter::once(key).chain(beside.iter().copied()).filter(|of| is_suspect(*of)).count();
+        if suspects > 0 {
+            reached(Rare::TriedAlone);
+        }
+        ensure!(suspects == 0 || beside.is_empty(), "what it died with twice is not tried alone: {key} {beside:?}");
         Ok(())
     }
 
@@ -148,6 +176,9 @@ impl World {
         drop(line);
         for bank in &mut self.banks {
             bank.forgets = false;
+        }
+        for operation in self.operations.iter_mut().flatten() {
+            operation.first_sent_ms = None;
         }
     }
 
@@ -258,86 +289,5 @@ impl World {
     /// Until when the file holds all.
     pub(crate) fn hold(&self) -> Result<Option<i64>> {
         Ok(self.store()?.read_blocking(|conn| conn.query_row("SELECT hold_until FROM outbox", [], |row| row.get(0)))?)
-    }
-
-    /// What must be so after each step.
-    pub(crate) fn check(&mut self) -> Result<()> {
-        let violations = std::mem::take(&mut self.wire.line().violations);
-        ensure!(violations.is_empty(), "{violations:#?}");
-        let keys: Vec<Key> = self.operations.iter().flatten().map(|operation| operation.key).collect();
-        let (found, mut log) = self.store()?.read_blocking(move |conn| {
-            let found = outbox::list(conn, Filter { limit: 1_000, ..Filter::default() })?;
-            let mut log = Vec::new();
-            for key in keys {
-                log.extend(outbox::attempts(conn, &key)?);
-            }
-            Ok::<_, rusqlite::Error>((found, log))
-        })?;
-        ensure!(found.len() == self.operations.iter().flatten().count(), "{} operations are in the file", found.len());
-        for (operation, found) in self.operations.iter().flatten().zip(&found) {
-            self.compare(operation, found)?;
-            self.check_money(operation)?;
-        }
-        for bank in &self.banks {
-            ensure!(bank.changed.is_empty(), "two bodies under one key: {:?}", bank.changed);
-            ensure!(bank.strange.is_empty(), "a refund of a payment of another bank: {:?}", bank.strange);
-        }
-        log.sort_by_key(|entry| entry.seq);
-        ensure!(log.starts_with(&self.log), "the log is not what it was, and more");
-        self.log = log;
-        Ok(())
-    }
-
-    pub(crate) fn compare(&self, operation: &Expected, found: &Operation) -> Result<()> {
-        let runs = self.running.contains(&operation.key);
-        let state = if runs { State::Sending } else { operation.state };
-        let told = || format!("\nthe file: {found:?}\nthe model: {operation:?}");
-        ensure!(found.key == operation.key, "another operation is in its place{}", told());
-        ensure!(found.state == state, "it is {} and must be {state}{}", found.state, told());
-        ensure!(found.tombstone == operation.tombstone, "the bank is still to be told, or not{}", told());
-        ensure!(found.cancel_wished_at.is_some() == operation.wished, "somebody wished it cancelled, or not{}", told());
-        ensure!(found.accepted_offline_at.is_some() == operation.offline, "it was accepted offline, or not{}", told());
-        ensure!(found.result == operation.result, "another result than the bank's{}", told());
-        ensure!(found.attempts == operation.arrived + operation.unsent, "the attempts are not as many{}", told());
-        ensure!(
-            !found.state.is_final() || found.due_at.is_none() || found.tombstone,
-            "it has ended and is due{}",
-            told()
-        );
-        let bank = operation.bank.and_then(|bank| self.banks.get(bank)).map(|bank| bank.id);
-        ensure!(bank.is_none() || found.bank_id == bank, "it belongs to another bank{}", told());
-        Ok(())
-    }
-
-    /// Money moves once at most for each operation; and where it is told how it ended, the bank says the same.
-    pub(crate) fn check_money(&self, operation: &Expected) -> Result<()> {
-        let moved: u32 = self.banks.iter().map(|bank| bank.moved.get(&operation.key).copied().unwrap_or(0)).sum();
-        ensure!(moved <= 1 || operation.copied, "money moved {moved} times: {operation:?}");
-        match operation.state {
-            State::Approved => ensure!(moved >= 1, "approved, and no money moved: {operation:?}"),
-            State::Declined => ensure!(moved == 0, "declined, and money moved: {operation:?}"),
-            State::Cancelled if !operation.copied => {
-                ensure!(moved == 0, "cancelled, and money moved: {operation:?}");
-            }
-            State::Cancelled if self.is_charged_where_it_was_told(operation) => {
-                let is_alarm =
-                    self.hooks.alarms().iter().any(|(key, state)| *key == operation.key && *state == State::Approved);
-                ensure!(is_alarm, "cancelled, a copy charged it, and nobody is alarmed: {operation:?}");
-            }
-            _ => {}
-        }
-        if let Some(payment) = operation.payment.and_then(|place| self.operations.get(place)).and_then(Option::as_ref) {
-            ensure!(
-                moved == 0 || payment.state == State::Approved || operation.copied,
-                "given back before it was taken: {operation:?}"
-            );
-        }
-        Ok(())
-    }
-
-    /// Whether the bank that was told of the cancellation had it from a copy of the file, and still knows.
-    pub(crate) fn is_charged_where_it_was_told(&self, operation: &Expected) -> bool {
-        let Some(bank) = operation.bank.and_then(|bank| self.banks.get(bank)) else { return false };
-        !operation.tombstone && bank.moved.contains_key(&operation.key) && !bank.forgotten.contains(&operation.key)
     }
 }
