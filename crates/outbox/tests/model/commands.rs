@@ -246,6 +246,8 @@ impl World {
         let (at, key) = requests[nth % requests.len()];
         let of = self.operations.iter().position(|operation| operation.as_ref().is_some_and(|other| other.key == key));
         self.cancel(of.context("a call for nothing")?, false)?;
+        // One after the other: which of two things at once comes first is for threads to say, and for no seed.
+        self.settle()?;
         match then {
             Some(how) => self.answer(at, how),
             None => Ok(()),

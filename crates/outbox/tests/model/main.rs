@@ -93,7 +93,10 @@ fn whatever_happens_the_file_is_what_the_rules_say_and_in_the_end_all_is_settled
     let seeds = [seed, seed.wrapping_add(1)];
     let ran: Vec<_> = std::thread::scope(|scope| {
         let halves: Vec<_> = seeds.map(|seed| scope.spawn(move || run(seed))).into_iter().collect();
-        halves.into_iter().map(|half| half.join().unwrap()).collect()
+        let ended = |half: std::thread::ScopedJoinHandle<'_, _>| {
+            half.join().unwrap_or_else(|_| Err(format!("MODEL_SEED={seed}: it broke off")))
+        };
+        halves.into_iter().map(ended).collect()
     });
     let failed: Vec<_> = ran.into_iter().filter_map(Result::err).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -107,14 +110,14 @@ fn whatever_happens_the_file_is_what_the_rules_say_and_in_the_end_all_is_settled
     assert!(never.is_empty(), "MODEL_SEED={seed} never came to this: {never:?}");
 }
 
-/// What a sequence asks of the banks, and when.
-fn played(asked: &SoFar, steps: &[Step]) -> anyhow::Result<Vec<(i64, bank::Asked)>> {
+/// What a sequence asks of the banks, and what comes of it, and when.
+fn played(asked: &SoFar, steps: &[Step]) -> anyhow::Result<Vec<(i64, bank::Asked, Option<bank::Came>)>> {
     let mut world = World::new(asked.bank)?;
     for step in steps {
         world.step(step).map_err(|error| error.context(format!("{step:?}")))?;
     }
     world.heal()?;
-    Ok(std::mem::take(&mut world.asked))
+    Ok(std::mem::take(&mut world.played))
 }
 
 /// A seed is worth printing only where it plays the same again.
@@ -165,6 +168,18 @@ fn a_refund_goes_to_the_bank_of_its_payment() {
             Step::Flow { calls: 3 },
         ],
     );
+}
+
+#[test]
+fn what_was_saved_first_is_sent_first() {
+    let _alone = alone();
+    let mut steps: Vec<_> = (0..8).map(pay).collect();
+    steps.push(Step::Flow { calls: 12 });
+    let played = played(&SoFar { bank: 0, operations: 0 }, &steps).unwrap();
+    let sent: Vec<_> =
+        played.into_iter().filter_map(|(_, asked, came)| asked.key().filter(|_| came.is_none())).collect();
+    assert_eq!(sent.len(), 8, "{sent:?}");
+    assert!(sent.is_sorted(), "{sent:?}");
 }
 
 #[test]

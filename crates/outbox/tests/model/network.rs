@@ -138,6 +138,7 @@ impl World {
     /// What the model makes of it.
     pub(crate) fn believe(&mut self, waiting: &Waiting, came: &Came) -> Result<()> {
         let now_ms = self.hands.true_ms();
+        self.played.push((now_ms, waiting.asked, Some(came.clone())));
         let until = |seconds: i64| now_ms + seconds.clamp(1, LONGEST_WAIT_S) * 1_000;
         if let Came::Busy(seconds) = came
             && !waiting.is_moved

@@ -26,6 +26,7 @@ impl World {
             let next =
                 [self.hands.next_wake_ms(), last, Some(target)].into_iter().flatten().min().unwrap_or(target).max(now);
             self.hands.pass(next - now);
+            self.settle()?;
             self.expire(|waiting| next >= waiting.since_ms + CALL_MS, |waiting| waiting.number.is_multiple_of(2))?;
             self.settle()?;
             if next >= target {

@@ -137,6 +137,10 @@ pub(crate) enum Step {
         answered: Option<How>,
         clock_ms: i64,
     },
+    /// It dies again and again, each time with its calls on their way once more.
+    KillAgain {
+        times: u32,
+    },
     /// The process dies at a commit of its own: the first from now on, or a later one.
     DieAtCommit {
         nth: u32,
@@ -259,6 +263,7 @@ impl ReferenceStateMachine for Steps {
         let down = prop_oneof![5 => Just(0_i64), 1 => clock_ms()];
         let breaking = prop_oneof![
             3 => (killed_with, down).prop_map(|(answered, clock_ms)| Step::Kill { answered, clock_ms }),
+            1 => (2..4_u32).prop_map(|times| Step::KillAgain { times }),
             3 => (1..5_u32).prop_map(|nth| Step::DieAtCommit { nth }),
             1 => Just(Step::Stop),
             1 => Just(Step::SwapBanks),

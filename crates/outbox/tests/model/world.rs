@@ -8,7 +8,7 @@ use outbox::{Attempt, Operation, State};
 use protocol::Key;
 use store::Store;
 
-use crate::bank::{Asked, Bank, RETENTION_MS};
+use crate::bank::{Asked, Bank, Came, RETENTION_MS};
 use crate::clock::Hands;
 use crate::expected::Expected;
 use crate::network::Sent;
@@ -37,8 +37,8 @@ pub(crate) struct World {
     /// What the file said after the last step.
     pub(crate) seen: Vec<Operation>,
     pub(crate) sent: Vec<Sent>,
-    /// What was asked, and when, in true time.
-    pub(crate) asked: Vec<(i64, Asked)>,
+    /// What was asked and what came, and when, in true time.
+    pub(crate) played: Vec<(i64, Asked, Option<Came>)>,
     /// What the till's own handling fails for.
     pub(crate) poisoned: BTreeSet<Key>,
     /// Whose request is on its way.
@@ -66,7 +66,7 @@ impl World {
             log: Vec::new(),
             seen: Vec::new(),
             sent: Vec::new(),
-            asked: Vec::new(),
+            played: Vec::new(),
             poisoned: BTreeSet::new(),
             running: BTreeSet::new(),
             is_setting_clock: false,
@@ -111,7 +111,7 @@ impl World {
         let arrived = std::mem::take(&mut self.wire.line().arrived);
         for Arrived { asked, bank_id, beside } in arrived {
             let now_ms = self.hands.true_ms();
-            self.asked.push((now_ms, asked));
+            self.played.push((now_ms, asked, None));
             let bank = self.banks.iter().position(|bank| Some(bank.id.to_string()) == bank_id);
             let Some(key) = asked.key() else { continue };
             self.check_alone(key, &beside)?;
@@ -258,6 +258,13 @@ impl World {
                 self.set_clock(|hands| hands.set(ms))?;
             }
             Step::Kill { answered, clock_ms } => self.kill(answered, clock_ms)?,
+            Step::KillAgain { times } => {
+                for _ in 0..times {
+                    self.kill(None, 0)?;
+                    self.settle()?;
+                    self.answer(0, How::Properly)?;
+                }
+            }
             Step::DieAtCommit { nth } => self.hooks.die_in.store(nth, Ordering::Release),
             Step::Stop => self.stop()?,
             Step::CheckNow => self.process()?.outbox.check_now(),
