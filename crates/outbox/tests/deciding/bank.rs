@@ -1,10 +1,12 @@
 //! The bank's truth, and what a call learns of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outbox::answer::Reading;
 use outbox::{Ask, State};
 use protocol::{Key, Outcome};
+
+use crate::rare::{Rare, reached};
 
 /// What the bank has of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +30,25 @@ impl Truth {
 #[derive(Default)]
 pub(crate) struct Bank {
     pub(crate) truth: BTreeMap<Key, Truth>,
+    /// When it first had each.
+    since_ms: BTreeMap<Key, i64>,
+    /// What it knew once.
+    forgotten: BTreeSet<Key>,
+    /// How often money moved for each.
+    pub(crate) charged: BTreeMap<Key, u32>,
 }
 
 impl Bank {
     /// A call arrives. What runs ends now, or goes on.
-    pub(crate) fn take(&mut self, key: Key, ask: Ask, is_refund: bool, outcome: Outcome, ends: bool) {
+    pub(crate) fn take(&mut self, key: Key, ask: Ask, is_refund: bool, outcome: Outcome, ends: bool, now_ms: i64) {
+        if ask != Ask::LookUp && self.forgotten.remove(&key) {
+            reached(Rare::ClaimedAgain);
+            self.truth.remove(&key);
+            self.since_ms.remove(&key);
+        }
+        if ask != Ask::LookUp {
+            self.since_ms.entry(key).or_insert(now_ms);
+        }
         if ask.sends() {
             self.truth.entry(key).or_insert(Truth::Running(outcome));
         } else if ask == Ask::Cancel {
@@ -47,12 +63,29 @@ impl Bank {
             && ends
         {
             *truth = Truth::Ended(outcome);
+            if outcome == Outcome::Approved {
+                *self.charged.entry(key).or_default() += 1;
+            }
         }
+    }
+
+    /// It forgets what has ended and is older.
+    pub(crate) fn forget(&mut self, before_ms: i64) {
+        let ended = self.truth.iter().filter(|(_, truth)| !matches!(truth, Truth::Running(_))).map(|(key, _)| *key);
+        self.forgotten.extend(ended.filter(|key| self.since_ms.get(key).is_some_and(|at| *at < before_ms)));
+    }
+
+    pub(crate) fn has_forgotten(&self, key: Key) -> bool {
+        self.forgotten.contains(&key)
+    }
+
+    pub(crate) fn knows(&self, key: Key) -> bool {
+        self.truth.contains_key(&key) && !self.has_forgotten(key)
     }
 
     /// What it answers.
     pub(crate) fn says(&self, key: Key) -> Reading {
-        match self.truth.get(&key) {
+        match self.truth.get(&key).filter(|_| !self.has_forgotten(key)) {
             None => Reading::UnknownKey,
             Some(Truth::Running(_)) => Reading::InProgress(Some(jiff::SignedDuration::from_secs(2))),
             Some(Truth::Cancelled) => Reading::Cancelled,

@@ -29,6 +29,12 @@ pub(crate) struct FileRow {
     pub(crate) tombstone: bool,
     /// A byte of it left, whatever became of it.
     pub(crate) touched: bool,
+    /// A copy of the file sent it, or cancelled it: till and copy together can make a bank that forgets charge twice.
+    pub(crate) copied: bool,
+    /// When a request of it was first perhaps sent, in true time.
+    pub(crate) called_ms: Option<i64>,
+    /// What came last is that the bank doesn't know it.
+    pub(crate) is_looked_up: bool,
     /// Until when, in true time, the bank asked this one to wait.
     pub(crate) told_to_wait_until: i64,
 }

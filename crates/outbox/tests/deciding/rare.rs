@@ -31,6 +31,11 @@ rare! {
     AsideCancelled = "what was set aside was cancelled",
     BankChanged = "another secret or address, with calls on their way",
     Moved = "an answer of the other address",
+    HoursPassed = "hours passed with nobody asking",
+    SentAfterLook = "sent again after the retention, and a look that found nothing",
+    Forgotten = "set aside, because the bank may have forgotten it",
+    ClaimedAgain = "told as cancelled what the bank had forgotten",
+    TriedAlone = "what the process died with twice was tried alone",
 }
 
 static COUNTS: [AtomicU32; ALL.len()] = [const { AtomicU32::new(0) }; ALL.len()];

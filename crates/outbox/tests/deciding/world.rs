@@ -13,6 +13,8 @@ use crate::file::{File, FileRow, Saving, Written};
 use crate::rare::{Rare, reached};
 
 const LANES: u64 = 6;
+/// A bank that forgets does so some time later than it says: what was asked at the last moment is on its way for a while.
+pub(crate) const FORGETS_AFTER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) type Checked = Result<(), TestCaseError>;
 
@@ -52,7 +54,7 @@ pub(crate) struct World {
     /// In flight for an address that is not asked any more.
     moved: Vec<Key>,
     /// What was wished cancelled when its call began.
-    wished_at_begin: Vec<Key>,
+    pub(crate) wished_at_begin: Vec<Key>,
     /// Milliseconds that truly passed.
     pub(crate) true_ms: i64,
     /// What the wall clock is off by.
@@ -63,7 +65,12 @@ pub(crate) struct World {
     file_hold: Option<Timestamp>,
     file_hold_ms: i64,
     pub(crate) sends: u32,
-    has_jumped: bool,
+    /// Nobody sets the clock: then a till knows how old everything is.
+    pub(crate) is_steady: bool,
+    pub(crate) permanent: bool,
+    /// What is in the way: nothing may be asked before the bank has said who it is.
+    pub(crate) in_the_way: bool,
+    pub(crate) has_jumped: bool,
     /// The process died while the clock was wrong: it waits as long as a bank may ask for, where it can't know.
     waits_in_doubt: bool,
 }
@@ -72,17 +79,18 @@ pub(crate) fn fail(why: &str) -> TestCaseError {
     TestCaseError::fail(why.to_owned())
 }
 
-pub(crate) fn promise() -> Promise {
+pub(crate) fn promise(permanent: bool) -> Promise {
     Promise {
         identity: BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() },
         retention: SignedDuration::from_hours(24),
-        permanent: true,
+        permanent,
     }
 }
 
 impl World {
     pub(crate) fn new(seed: u64, operations: u64) -> Result<World, TestCaseError> {
         let settings = Settings::default();
+        let is_steady = seed.is_multiple_of(2);
         let mut random = Random::new(seed);
         let start = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50);
         let mut file = File { settings, rows: std::collections::BTreeMap::new() };
@@ -116,6 +124,9 @@ impl World {
                     wished: false,
                     tombstone: false,
                     touched: false,
+                    copied: false,
+                    called_ms: None,
+                    is_looked_up: false,
                     told_to_wait_until: i64::MIN,
                 },
             );
@@ -139,6 +150,9 @@ impl World {
             file_hold: None,
             file_hold_ms: i64::MIN,
             sends: 0,
+            is_steady,
+            permanent: !(is_steady && seed.is_multiple_of(4)),
+            in_the_way: true,
             has_jumped: false,
             waits_in_doubt: false,
         })
@@ -169,6 +183,13 @@ impl World {
 
     fn perform(&mut self, effect: Effect) -> Checked {
         let asks = matches!(effect, Effect::Call { .. } | Effect::Introduce);
+        match effect {
+            Effect::Call { .. } if self.in_the_way => return Err(fail("asked before the bank has said who it is")),
+            Effect::Introduce if !self.in_the_way => {
+                return Err(fail("the bank had said who it is, and is asked again"));
+            }
+            _ => {}
+        }
         if asks && self.true_ms < self.held_until_ms {
             return Err(fail("something was asked inside the bank's Retry-After"));
         }
@@ -194,60 +215,7 @@ impl World {
         Ok(())
     }
 
-    /// What must hold of each call that is made.
-    fn called(&mut self, key: Key, ask: Ask) -> Result<Pending, TestCaseError> {
-        let row = self.file.rows.get(&key).ok_or_else(|| fail("a call for no row"))?;
-        if self.true_ms < row.told_to_wait_until && !self.has_jumped {
-            return Err(fail("an operation was asked for inside its own Retry-After"));
-        }
-        if row.due_at.is_some() || (ask.sends() && row.state != State::Sending) {
-            return Err(fail("a call whose beginning is not durable"));
-        }
-        if row.state == State::NeedsAttention && ask.sends() {
-            return Err(fail("what needs attention was sent again"));
-        }
-        if ask.sends() && self.wished_at_begin.contains(&key) {
-            return Err(fail("a request went out after the wish to cancel it"));
-        }
-        if ask == Ask::Cancel && !row.wished {
-            return Err(fail("cancelled, and nobody wished it"));
-        }
-        if row.state.is_final() && !(row.tombstone && ask == Ask::Cancel) {
-            return Err(fail("what has ended was asked for"));
-        }
-        if !row.ready {
-            return Err(fail("a refund was asked for before its payment was approved"));
-        }
-        self.sends += u32::from(ask.sends());
-        Ok(Pending::Call { key, ask })
-    }
-
-    /// What holds at every moment.
-    fn check(&self) -> Checked {
-        let in_flight: Vec<_> = self.queue.in_flight().collect();
-        let at_the_bank = |pending: &&Pending| matches!(pending, Pending::Begin { .. } | Pending::Call { .. });
-        let calls = self.pending.iter().filter(at_the_bank).count();
-        if calls > self.settings.in_flight_max || in_flight.len() > 2 * self.settings.in_flight_max {
-            return Err(fail("more in flight than allowed"));
-        }
-        let mut lanes: Vec<_> = in_flight.iter().filter_map(|key| Some(&self.file.rows.get(key)?.lane)).collect();
-        lanes.sort();
-        lanes.dedup();
-        if lanes.len() != in_flight.len() {
-            return Err(fail("two of one lane in flight"));
-        }
-        for row in self.file.rows.values() {
-            if row.state == State::Saved && row.touched {
-                return Err(fail("something that left counts as never sent"));
-            }
-            if row.tombstone && row.touched {
-                return Err(fail("something that left was cancelled here"));
-            }
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, pending: Pending) -> Checked {
+    pub(crate) fn end(&mut self, pending: Pending) -> Checked {
         match pending {
             Pending::Look { limit } => {
                 let event = if self.faulty(3) { Event::LookFailed } else { self.file.look(limit, self.now()) };
@@ -261,7 +229,8 @@ impl World {
                 if let Some(Reading::Busy { retry_after, .. }) = &reading {
                     self.hold(*retry_after);
                 }
-                self.feed(Event::Introduced(reading.map_or_else(|| Ok(promise()), Err)))
+                self.in_the_way = reading.is_some();
+                self.feed(Event::Introduced(reading.map_or_else(|| Ok(promise(self.permanent)), Err)))
             }
             Pending::MakeDue(make_due) => {
                 if self.faulty(5) {
@@ -337,7 +306,7 @@ impl World {
         let is_refund = row.payment.is_some();
         let was_running = matches!(self.bank.truth.get(&key), Some(Truth::Running(_)));
         if arrives {
-            self.bank.take(key, ask, is_refund, outcome, ends);
+            self.bank.take(key, ask, is_refund, outcome, ends, self.true_ms);
         }
         if panics {
             return self.feed(Event::Panicked(key));
@@ -350,6 +319,11 @@ impl World {
             reading = Reading::BankAttention("a look".to_owned());
         }
         let row = self.file.rows.get_mut(&key).ok_or_else(|| fail("an answer for no row"))?;
+        if !row.touched {
+            row.called_ms = None;
+        }
+        row.is_looked_up = ask == Ask::LookUp && reading == Reading::UnknownKey;
+        self.in_the_way |= !moved && (reading.is_transport() || matches!(reading, Reading::NotAllowed(_)));
         match &reading {
             Reading::InProgress(Some(wait)) => {
                 row.told_to_wait_until = self.true_ms + i64::try_from(wait.as_millis()).unwrap_or(0);
@@ -386,62 +360,6 @@ impl World {
         self.feed(if fails { Event::SaveFailed(key) } else { Event::Saved(key) })
     }
 
-    /// What must hold of each outcome that became durable.
-    fn check_saved(&self, key: Key, before: &FileRow, change: &Change, now: Timestamp) -> Checked {
-        let row = self.file.rows.get(&key).ok_or_else(|| fail("a row is gone"))?;
-        let truth = self.bank.truth.get(&key).copied();
-        if before.state.is_final() && row.state != before.state {
-            return Err(fail("a final result changed"));
-        }
-        if !before.state.is_final() && change.state.is_final() && truth.and_then(Truth::state) != Some(change.state) {
-            return Err(fail("a result that is not the bank's"));
-        }
-        if row.is_open() == row.due_at.is_none() {
-            return Err(fail("open with no due time, or final with one"));
-        }
-        let ended = truth.and_then(Truth::state);
-        match change.contradicts {
-            Some(_) if !before.tombstone => return Err(fail("an alarm about nothing")),
-            Some(state) if state.is_final() && ended != Some(state) => return Err(fail("a false alarm")),
-            Some(_) => reached(Rare::TombstoneContradicted),
-            None if before.tombstone && !row.tombstone => {
-                if ended != Some(State::Cancelled) {
-                    return Err(fail("a copy sent what was cancelled here, and nobody is alarmed"));
-                }
-                reached(Rare::TombstoneTold);
-            }
-            None => {}
-        }
-        if !before.state.is_final() && row.tombstone {
-            reached(Rare::CancelledUnsent);
-        }
-        if row.state == State::NeedsAttention && before.state != State::NeedsAttention {
-            reached(Rare::SetAside);
-        }
-        let refunds = || self.file.rows.values().filter(|refund| refund.payment == Some(key));
-        if row.state == State::Approved && refunds().any(|refund| refund.ready && refund.attempts == 0) {
-            reached(Rare::RefundWaited);
-        }
-        if matches!(row.state, State::Declined | State::Cancelled) && refunds().next().is_some() {
-            reached(Rare::RefundCancelled);
-        }
-        self.check_due(row, change, now)
-    }
-
-    fn check_due(&self, row: &FileRow, change: &Change, now: Timestamp) -> Checked {
-        let longest = match (change.state, change.not_before) {
-            (State::NeedsAttention, _) => self.settings.attention_every,
-            (_, Some(_)) => self.settings.retry_after_max + self.settings.retry_after_jitter,
-            (State::Cancelled, _) => self.settings.attention_every,
-            _ => self.settings.backoff.cap,
-        };
-        // The save may be a later try of one that was decided before.
-        if row.due_at.is_some_and(|at| at.duration_since(now) > longest) && !self.has_jumped {
-            return Err(fail("due later than the cap"));
-        }
-        Ok(())
-    }
-
     /// Somebody wishes one of them cancelled.
     fn wish(&mut self) -> Checked {
         let Some(key) = self.any_key() else { return Ok(()) };
@@ -467,10 +385,11 @@ impl World {
     /// A copy of the file sends, or cancels, what it has of one.
     fn copy_acts(&mut self) {
         let Some(key) = self.any_key() else { return };
-        let Some(row) = self.file.rows.get(&key).filter(|row| row.ready) else { return };
+        let Some(row) = self.file.rows.get_mut(&key).filter(|row| row.ready) else { return };
+        row.copied = true;
         let is_refund = row.payment.is_some();
         let ask = if self.chance(60) { Ask::Send } else { Ask::Cancel };
-        self.bank.take(key, ask, is_refund, Outcome::Approved, true);
+        self.bank.take(key, ask, is_refund, Outcome::Approved, true, self.true_ms);
     }
 
     /// Another secret, or another address.
@@ -482,6 +401,7 @@ impl World {
         }
         // What the earlier question brings is dropped by the driver.
         self.pending.retain(|pending| !matches!(pending, Pending::Introduction));
+        self.in_the_way = true;
         if !same_address {
             self.held_until_ms = i64::MIN;
             self.file_hold = None;
@@ -509,10 +429,12 @@ impl World {
             {
                 row.touched |= ask.sends();
                 let is_refund = row.payment.is_some();
-                self.bank.take(key, ask, is_refund, Outcome::Approved, true);
+                self.bank.take(key, ask, is_refund, Outcome::Approved, true, self.true_ms);
             }
         }
         self.wished_at_begin.clear();
+        self.in_the_way = true;
+        self.file.rows.values_mut().for_each(|row| row.is_looked_up = false);
         let now = self.now();
         // The bank never asks for that long: a clock that was wrong did, and what is left of it is unknown.
         let longer = now.saturating_add(SignedDuration::from_secs(100)).unwrap_or(now);
@@ -549,11 +471,22 @@ impl World {
         self.feed(Event::Tick)
     }
 
+    /// Nothing is asked for a long time, and a bank that forgets does.
+    fn pass_hours(&mut self) -> Checked {
+        reached(Rare::HoursPassed);
+        self.true_ms += i64::try_from(self.random.next() % 40).unwrap_or(0) * 3_600_000;
+        if !self.permanent {
+            self.bank.forget(self.true_ms - FORGETS_AFTER_MS);
+        }
+        self.feed(Event::Tick)
+    }
+
     pub(crate) fn step(&mut self) -> Checked {
         let dice = self.random.next() % 100;
         if self.faults {
             match dice {
                 0 => return self.die(),
+                1 if self.is_steady => return if self.pending.is_empty() { self.pass_hours() } else { Ok(()) },
                 1 => return self.jump(),
                 2..=6 => return self.feed(Event::Wake(Wake::CheckNow)),
                 7 => return self.feed(Event::Wake(Wake::NetworkChanged)),
@@ -604,7 +537,9 @@ impl World {
     /// What must still end by itself: all but what was set aside and never reached the bank, and what waits for such.
     pub(crate) fn open(&self) -> usize {
         let is_aside = |key: &Key, row: &FileRow| {
-            row.state == State::NeedsAttention && !row.wished && !self.bank.truth.contains_key(key)
+            // A bank that forgets is asked for no cancellation of what it may have charged: that is for people.
+            let is_ended = row.wished && self.permanent;
+            row.state == State::NeedsAttention && !is_ended && !self.bank.knows(*key)
         };
         let waits = |row: &FileRow| {
             let payment = row.payment.and_then(|key| Some((key, self.file.rows.get(&key)?)));

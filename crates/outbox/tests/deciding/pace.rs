@@ -1,0 +1,112 @@
+//! How often the bank is asked: by figures that the rules give, over an hour or a second.
+
+use outbox::answer::Reading;
+use outbox::decide::{Event, Wake};
+
+use crate::world::{Checked, Pending, World};
+
+/// Until then, whatever was begun ends in turn as `end` says, and time passes only where nothing is under way.
+fn play(world: &mut World, end_ms: i64, mut end: impl FnMut(&mut World, Pending) -> Checked) -> Checked {
+    world.faults = false;
+    world.feed(Event::Tick)?;
+    while world.true_ms < end_ms {
+        if world.pending.is_empty() {
+            world.pass_time()?;
+        } else {
+            let pending = world.pending.remove(0);
+            end(world, pending)?;
+        }
+    }
+    Ok(())
+}
+
+fn away() -> Event {
+    Event::Introduced(Err(Reading::NoConnection("refused".to_owned())))
+}
+
+#[test]
+fn with_ten_thousand_waiting_an_outage_costs_one_probe_at_a_time() {
+    let mut world = World::new(1, 10).unwrap();
+    let mut probes = 0;
+    let end_ms = world.true_ms + 3_600_000;
+    let played = play(&mut world, end_ms, |world, pending| match pending {
+        Pending::Introduction => {
+            probes += 1;
+            world.feed(away())
+        }
+        pending => world.end(pending),
+    });
+    played.unwrap();
+    assert_eq!(world.sends, 0);
+    // One in 15 s on average, once the bound has come to its 30 s.
+    assert!((200..=290).contains(&probes), "{probes} probes in an hour");
+}
+
+#[test]
+fn nothing_is_sent_before_the_bank_has_said_who_it_is() {
+    let mut world = World::new(1, 1).unwrap();
+    world.feed(Event::Tick).unwrap();
+    assert!(world.pending.iter().any(|pending| matches!(pending, Pending::Introduction)));
+    assert!(!world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. } | Pending::Begin { .. })));
+}
+
+#[test]
+fn a_bank_that_fails_is_asked_ever_more_seldom_for_the_same_operation() {
+    let mut world = World::new(1, 1).unwrap();
+    let end_ms = world.true_ms + 3_600_000;
+    let played = play(&mut world, end_ms, |world, pending| match pending {
+        Pending::Call { key, .. } => world.feed(Event::Answered(key, Reading::Trouble("internal"))),
+        pending => world.end(pending),
+    });
+    played.unwrap();
+    assert!((200..=290).contains(&world.sends), "{} in an hour", world.sends);
+}
+
+#[test]
+fn whoever_clicks_ten_times_a_second_has_a_bank_that_is_away_asked_twice() {
+    let mut world = World::new(1, 3).unwrap();
+    world.faults = false;
+    let mut probes = 0;
+    for _ in 0..600 {
+        world.feed(Event::Wake(Wake::CheckNow)).unwrap();
+        while let Some(pending) = world.pending.pop() {
+            match pending {
+                Pending::Introduction => {
+                    probes += 1;
+                    world.feed(away()).unwrap();
+                }
+                pending => world.end(pending).unwrap(),
+            }
+        }
+        world.true_ms += 100;
+    }
+    // The first few come sooner, by their own back-off.
+    assert!((60..=126).contains(&probes), "{probes} probes in a minute");
+}
+
+#[test]
+fn after_an_outage_twenty_go_in_the_first_second_and_twice_as_many_in_each_that_follows() {
+    let mut world = World::new(1, 600).unwrap();
+    let mut is_back_ms = None;
+    let mut sent = [0_u32; 6];
+    let end_ms = world.true_ms + 3_600_000;
+    let played = play(&mut world, end_ms, |world, pending| match pending {
+        Pending::Introduction if is_back_ms.is_none() && world.true_ms < end_ms - 3_500_000 => world.feed(away()),
+        Pending::Introduction => {
+            is_back_ms = Some(world.true_ms);
+            world.end(pending)
+        }
+        Pending::Call { .. } => {
+            let second = usize::try_from((world.true_ms - is_back_ms.unwrap_or(0)) / 1_000).unwrap();
+            sent[second.min(5)] += 1;
+            world.end(pending)
+        }
+        pending => world.end(pending),
+    });
+    played.unwrap();
+    // What a millisecond more or less makes of each.
+    for (second, most) in [21, 41, 81, 161, 321].into_iter().enumerate() {
+        assert!(sent[second] <= most, "{sent:?}");
+    }
+    assert!(sent[..4].iter().sum::<u32>() >= 290 && world.open() == 0, "{sent:?}");
+}
