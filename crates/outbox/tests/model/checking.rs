@@ -6,6 +6,7 @@ use protocol::{Currency, Key};
 
 use crate::expected::Expected;
 use crate::process::told_otherwise;
+use crate::rare::{Rare, reached};
 use crate::wire::InTheWay;
 use crate::world::World;
 
@@ -80,6 +81,20 @@ impl World {
             InTheWay::Refused | InTheWay::Trouble => Some(true),
         });
         ensure!(summary.bank_reachable == reachable, "reachable or not, {way:?}: {}", told());
+        Ok(())
+    }
+
+    /// Back-off and the quarter of an hour of what is set aside are over; what the bank asked to wait for is not.
+    pub(crate) fn check_all_due(&self) -> Result<()> {
+        let now = self.hands.wall();
+        for operation in self.operations.iter().flatten() {
+            let found = self.file(operation.key)?;
+            let is_open = !found.state.is_final() || found.tombstone;
+            ensure!(!is_open || found.due_at.is_none_or(|at| at <= now), "it is not due at once: {found:?}");
+            if is_open && found.due_at.is_some() {
+                reached(Rare::AllDue);
+            }
+        }
         Ok(())
     }
 

@@ -196,6 +196,14 @@ fn a_wish_that_meets_a_call_that_never_left_is_granted_at_once() {
 }
 
 #[test]
+fn a_look_of_a_dead_owner_permits_no_sending() {
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: "reset" } };
+    let (day, dies) = (Step::Suspend { seconds: 90_000 }, Step::DieAtCommit { nth: 1 });
+    let steps = [pay(0), Step::Flow { calls: 1 }, lost, day, Step::Flow { calls: 1 }, dies, Step::Flow { calls: 1 }];
+    plays(0, &steps);
+}
+
+#[test]
 fn two_of_a_sale_that_died_between_counting_and_calling_are_still_one_each() {
     let again = Step::DieAtCommit { nth: 1 };
     plays(0, &[pay(0), pay(0), again.clone(), Step::Flow { calls: 1 }, again, Step::Flow { calls: 3 }]);

@@ -1,6 +1,6 @@
 //! Time passes, clocks are set, the process dies, the bank is another one.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::bank::Asked;
 use crate::clock::Hands;
@@ -100,6 +100,27 @@ impl World {
     }
 
     pub(crate) fn stop(&mut self) -> Result<()> {
+        self.end_process()?;
+        self.start()?;
+        self.find_unsent()
+    }
+
+    /// Stopped, and started with the other address: what one asked to wait holds nobody at the other.
+    pub(crate) fn move_over(&mut self) -> Result<()> {
+        self.end_process()?;
+        self.address = 1 - self.address;
+        if self.wire.line().held_until_ms.take().is_some() {
+            reached(Rare::MovedHeld);
+        }
+        self.start()?;
+        self.find_unsent()?;
+        self.settle()?;
+        let is_asked = self.wire.line().waiting.iter().any(|waiting| waiting.asked == Asked::Introduction);
+        ensure!(is_asked, "a start with another address does not ask at once who it is");
+        Ok(())
+    }
+
+    fn end_process(&mut self) -> Result<()> {
         if !self.running.is_empty() {
             reached(Rare::Stopped);
         }
@@ -110,8 +131,7 @@ impl World {
         for key in running {
             self.by_key(key)?.deaths = 0;
         }
-        self.start()?;
-        self.find_unsent()
+        Ok(())
     }
 
     pub(crate) fn change_bank(&mut self, address: usize) -> Result<()> {

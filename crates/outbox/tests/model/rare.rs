@@ -56,6 +56,8 @@ rare! {
     Forgotten = "set aside, because the bank may have forgotten it",
     OtherBank = "another bank refused what was not for it",
     MovedAnswer = "an answer came from the bank of another address",
+    MovedHeld = "started with another address, while all waited at the first",
+    AllDue = "all that waited was due at once",
     JumpedForward = "the clock was set forward by more than a year",
     JumpedBack = "the clock was set back by more than a year",
     JumpedWhileDown = "the clock was set while nothing ran",

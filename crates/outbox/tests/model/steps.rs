@@ -146,6 +146,8 @@ pub(crate) enum Step {
         nth: u32,
     },
     Stop,
+    /// It ends in good order, and starts with the other address.
+    Move,
     CheckNow,
     NetworkChanged,
     /// The two banks change places; nobody is told.
@@ -154,6 +156,18 @@ pub(crate) enum Step {
     ChangeBank {
         address: usize,
     },
+}
+
+impl Step {
+    /// A wake of any kind but a new operation or a due time.
+    pub(crate) const fn makes_all_due(&self) -> bool {
+        match self {
+            Step::Kill { .. } | Step::Stop | Step::Move | Step::CheckNow | Step::NetworkChanged => true,
+            Step::ChangeBank { .. } => true,
+            Step::Suspend { seconds } => *seconds > 2,
+            _ => false,
+        }
+    }
 }
 
 /// What was asked for so far.
@@ -266,6 +280,7 @@ impl ReferenceStateMachine for Steps {
             1 => (2..4_u32).prop_map(|times| Step::KillAgain { times }),
             3 => (1..5_u32).prop_map(|nth| Step::DieAtCommit { nth }),
             1 => Just(Step::Stop),
+            2 => Just(Step::Move),
             1 => Just(Step::SwapBanks),
             2 => (0..2_usize).prop_map(|address| Step::ChangeBank { address }),
         ];

@@ -267,12 +267,16 @@ impl World {
             }
             Step::DieAtCommit { nth } => self.hooks.die_in.store(nth, Ordering::Release),
             Step::Stop => self.stop()?,
+            Step::Move => self.move_over()?,
             Step::CheckNow => self.process()?.outbox.check_now(),
             Step::NetworkChanged => self.process()?.outbox.network_changed(),
             Step::SwapBanks => self.at.swap(0, 1),
             Step::ChangeBank { address } => self.change_bank(address)?,
         }
         self.settle()?;
+        if step.makes_all_due() {
+            self.check_all_due()?;
+        }
         self.check()
     }
 
