@@ -14,3 +14,4 @@ mod place;
 mod shipped;
 mod storm;
 mod till_points;
+mod wishes;

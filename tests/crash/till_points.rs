@@ -10,12 +10,13 @@ use crate::{
     deaths::Deaths,
     harness::{
         bank::Bank,
-        checker,
+        checker::{self, Verdict},
         process::Process,
         relay::{Moment, Relay},
     },
     old_files,
     place::{LIFE_LIMIT, PAY, Place, SYNC},
+    wishes,
 };
 
 /// The points that `sync` comes by once for each operation.
@@ -45,23 +46,28 @@ async fn a_till_killed_at_each_of_its_points_charges_once_each() -> Result<()> {
     let in_calls = OF_RELAY.map(async |(moment, name)| in_calls(moment, name, bank, deaths).await.context(name));
     let in_pay =
         [Point::Inserted, Point::Saved].map(async |point| in_pay(point, bank, deaths).await.context(point.name()));
-    let (in_sync, in_calls, in_pay, first, ()) = tokio::try_join!(
+    let (in_sync, in_calls, in_pay, first, (), ready, cancelled, tombstones) = tokio::try_join!(
         try_join_all(in_sync),
         try_join_all(in_calls),
         try_join_all(in_pay),
         in_first_starts(bank, deaths),
         old_files::in_migrations(deaths),
+        wishes::refunds_made_ready(bank, deaths),
+        wishes::cancellations(bank, deaths),
+        wishes::tombstones(bank, deaths),
     )?;
 
-    let places: Vec<_> = [in_sync, in_calls, in_pay, first].into_iter().flatten().collect();
+    let wished = vec![ready, cancelled, tombstones];
+    let places: Vec<_> = [in_sync, in_calls, in_pay, first, wished].into_iter().flatten().collect();
     let tills: Vec<_> = places.iter().map(|place| (&place.till, &place.keys[..])).collect();
     let verdict = checker::one_charge_each_of(&tills, bank).await?;
     println!("The till died at:\n{deaths}\n{verdict:?}\n{:.1} s", began.elapsed().as_secs_f64());
     for point in Point::ALL {
         ensure!(deaths.at(point.name()) >= 3, "nobody died at {}", point.name());
     }
-    ensure!(verdict.approved > 0 && verdict.declined > 0, "both ends were to be seen");
-    ensure!(verdict.approved + verdict.declined == verdict.clicked, "all of it is final");
+    let Verdict { clicked, approved, declined, cancelled, .. } = verdict;
+    ensure!(approved > 0 && declined > 0 && cancelled > 0, "all three ends were to be seen");
+    ensure!(approved + declined + cancelled == clicked, "all of it is final");
     Ok(())
 }
 

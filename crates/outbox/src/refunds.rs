@@ -55,7 +55,9 @@ fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Tim
         payment.merchant
     ])?;
     let detail = "its payment is approved";
-    attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })
+    attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })?;
+    store::points::reach(store::points::Point::RefundReady);
+    Ok(())
 }
 
 /// Where it is the bank's word how the payment ended, no copy of this file can ever have given any of it back. A payment that was cancelled

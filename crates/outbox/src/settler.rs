@@ -431,6 +431,9 @@ impl Driver<'_> {
                 Err(error) => (Reading::from(error), None),
             };
             store::points::reach(store::points::Point::Answered);
+            if operation.state.is_final() {
+                store::points::reach(store::points::Point::TombstoneTold);
+            }
             tracing::info!(status, reading = reading.name(), "the bank was asked");
             // Whoever gives an answer that isn't the bank's has another clock too.
             let bank_at = date.filter(|_| !reading.is_transport());

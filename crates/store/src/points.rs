@@ -30,6 +30,12 @@ pub enum Point {
     Counted,
     /// The answer of a call was read, and nothing of it is written.
     Answered,
+    /// A refund has its bytes, in the commit that stores its payment's approval, which has not come.
+    RefundReady,
+    /// A cancellation, or the wish for one, is durable, and nobody was told.
+    CancelSaved,
+    /// The bank has answered about one that was cancelled here before it was ever sent, and nothing of it is written.
+    TombstoneTold,
     /// The outcome of a call is written, its commit has not come.
     ResultWritten,
     /// The outcome of a call is durable, and nobody was told.
@@ -38,7 +44,7 @@ pub enum Point {
 
 impl Point {
     /// Every point.
-    pub const ALL: [Point; 12] = [
+    pub const ALL: [Point; 15] = [
         Point::Copying,
         Point::Copied,
         Point::Migrating,
@@ -49,6 +55,9 @@ impl Point {
         Point::TakenOver,
         Point::Counted,
         Point::Answered,
+        Point::RefundReady,
+        Point::CancelSaved,
+        Point::TombstoneTold,
         Point::ResultWritten,
         Point::ResultSaved,
     ];
@@ -67,6 +76,9 @@ impl Point {
             Point::TakenOver => "taken-over",
             Point::Counted => "counted",
             Point::Answered => "answered",
+            Point::RefundReady => "refund-ready",
+            Point::CancelSaved => "cancel-saved",
+            Point::TombstoneTold => "tombstone-told",
             Point::ResultWritten => "result-written",
             Point::ResultSaved => "result-saved",
         }

@@ -428,6 +428,7 @@ impl Till {
         let change = move |tx: &Connection, signature: &Signature| cancelling::cancel(tx, signature, key);
         // A wish whose commit is uncertain is wished again: it changes nothing where it is there.
         let done = self.change_or_find(change, move |_| Ok(None)).await?;
+        store::points::reach(store::points::Point::CancelSaved);
         for operation in std::iter::once(&done.operation).chain(&done.refunds) {
             self.begun(operation);
         }
