@@ -582,6 +582,7 @@ impl Queue {
             // What the bank said would be lost with the change that can't be saved.
             change.reading = unsaved.reading;
             change.detail.clone_from(&unsaved.detail);
+            change.not_before = unsaved.not_before;
         }
         // A panic while the panic is being saved must not lose count.
         flight.row.panics = change.panics;

@@ -16,6 +16,8 @@ pub(crate) struct FileRow {
     pub(crate) ask: Ask,
     pub(crate) failures: u32,
     pub(crate) panics: u32,
+    /// Panics that there were, as far as anybody could keep them.
+    pub(crate) panicked: u32,
     pub(crate) deaths: u32,
     pub(crate) first_sent_at: Option<Timestamp>,
     pub(crate) due_at: Option<Timestamp>,

@@ -101,6 +101,9 @@ impl World {
         {
             return Err(fail("cancelled, and money moved"));
         }
+        if row.panics != row.panicked {
+            return Err(fail("faults are not counted as there were"));
+        }
         if row.is_open() == row.due_at.is_none() {
             return Err(fail("open with no due time, or final with one"));
         }

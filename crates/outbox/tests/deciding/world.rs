@@ -114,6 +114,7 @@ impl World {
                     ask: Ask::Send,
                     failures: 0,
                     panics: 0,
+                    panicked: 0,
                     deaths: 0,
                     first_sent_at: None,
                     due_at: Some(start),
@@ -309,6 +310,7 @@ impl World {
             self.bank.take(key, ask, is_refund, outcome, ends, self.true_ms);
         }
         if panics {
+            row.panicked += 1;
             return self.feed(Event::Panicked(key));
         }
         let mut reading = trouble.unwrap_or_else(|| self.bank.says(key));
@@ -346,6 +348,14 @@ impl World {
     fn save(&mut self, key: Key, expected: State, begun: bool, change: &Change) -> Checked {
         let (fails, written) = (self.faulty(5), self.chance(50));
         let now = self.now();
+        // The caller's own part of the change panics, so nothing of it is written.
+        if self.faulty(2)
+            && let Some(row) = self.file.rows.get_mut(&key)
+        {
+            row.panicked += 1;
+            reached(Rare::SavePanicked);
+            return self.feed(Event::Panicked(key));
+        }
         let wished = begun && self.wished_at_begin.contains(&key);
         let before = self.file.rows.get(&key).ok_or_else(|| fail("a save for no row"))?.clone();
         if fails {
@@ -355,6 +365,9 @@ impl World {
             let done = self.file.save(key, &Saving { expected, begun, wished, change }, now);
             if done == Written::Done {
                 self.check_saved(key, &before, change, now)?;
+            } else if let Some(row) = self.file.rows.get_mut(&key) {
+                // An earlier try took, and this one is about nothing.
+                row.panicked = row.panics;
             }
         }
         self.feed(if fails { Event::SaveFailed(key) } else { Event::Saved(key) })
@@ -434,7 +447,10 @@ impl World {
         }
         self.wished_at_begin.clear();
         self.in_the_way = true;
-        self.file.rows.values_mut().for_each(|row| row.is_looked_up = false);
+        for row in self.file.rows.values_mut() {
+            row.is_looked_up = false;
+            row.panicked = row.panics;
+        }
         let now = self.now();
         // The bank never asks for that long: a clock that was wrong did, and what is left of it is unknown.
         let longer = now.saturating_add(SignedDuration::from_secs(100)).unwrap_or(now);
