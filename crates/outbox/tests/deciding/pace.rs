@@ -110,3 +110,71 @@ fn after_an_outage_twenty_go_in_the_first_second_and_twice_as_many_in_each_that_
     }
     assert!(sent[..4].iter().sum::<u32>() >= 290 && world.open() == 0, "{sent:?}");
 }
+
+#[test]
+fn a_bank_that_says_who_it_is_and_completes_nothing_is_asked_ever_more_seldom() {
+    let mut world = World::new(1, 1).unwrap();
+    let mut probes = 0;
+    let end_ms = world.true_ms + 3_600_000;
+    let played = play(&mut world, end_ms, |world, pending| match pending {
+        Pending::Call { key, .. } => {
+            world.in_the_way = true;
+            world.feed(Event::Answered(key, Reading::NoAnswer { how: "torn", detail: String::new() }))
+        }
+        pending => {
+            probes += u32::from(matches!(pending, Pending::Introduction));
+            world.end(pending)
+        }
+    });
+    played.unwrap();
+    assert!((100..=290).contains(&probes), "{probes} probes in an hour");
+}
+
+#[test]
+fn what_completes_makes_the_next_outage_a_new_one() {
+    let mut world = World::new(1, 8).unwrap();
+    world.faults = false;
+    let outage = |world: &mut World| {
+        // As after an address that was entered anew: it is asked at once, and away for ten minutes.
+        world.in_the_way = true;
+        world.feed(Event::BankChanged { same_address: true })?;
+        let (begin_ms, mut probes) = (world.true_ms, Vec::new());
+        play(world, begin_ms + 600_000, |world, pending| match pending {
+            Pending::Introduction if world.true_ms < begin_ms + 500_000 => {
+                probes.push(world.true_ms - begin_ms);
+                world.feed(away())
+            }
+            pending => world.end(pending),
+        })?;
+        Ok::<_, proptest::test_runner::TestCaseError>(probes)
+    };
+    let first = outage(&mut world).unwrap();
+    assert_eq!(world.open(), 0, "all has completed meanwhile");
+    let second = outage(&mut world).unwrap();
+    for probes in [first, second] {
+        let soon = probes.iter().filter(|at| **at <= 7_500).count();
+        assert!(soon >= 4, "the first four failures cost 7.5 s at most: {probes:?}");
+    }
+}
+
+#[test]
+fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
+    let mut world = World::new(1, 0).unwrap();
+    let begin_ms = world.true_ms;
+    play(&mut world, begin_ms + 1, |world, pending| world.end(pending)).unwrap();
+    while !world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. })) {
+        world.pass_time().unwrap();
+    }
+    let nothing = Event::Found { rows: Vec::new(), next_due_at: None };
+    world.pending.clear();
+    world.feed(nothing.clone()).unwrap();
+    assert!(world.pending.is_empty(), "with nobody's word it is left alone for a slice: {:?}", world.pending);
+    while world.pending.is_empty() {
+        world.pass_time().unwrap();
+    }
+    world.pending.clear();
+    world.feed(Event::Wake(Wake::NewOperation)).unwrap();
+    assert!(world.pending.is_empty(), "one look at a time: {:?}", world.pending);
+    world.feed(nothing).unwrap();
+    assert!(matches!(world.pending[..], [Pending::Look { .. }]), "{:?}", world.pending);
+}
