@@ -1,7 +1,7 @@
 //! How often the bank is asked: by figures that the rules give, over an hour or a second.
 
 use outbox::answer::Reading;
-use outbox::decide::{Event, Wake};
+use outbox::decide::{Event, Wake, Which};
 
 use crate::world::{Checked, Pending, World};
 
@@ -177,4 +177,24 @@ fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
     assert!(world.pending.is_empty(), "one look at a time: {:?}", world.pending);
     world.feed(nothing).unwrap();
     assert!(matches!(world.pending[..], [Pending::Look { .. }]), "{:?}", world.pending);
+}
+
+#[test]
+fn what_could_not_be_made_due_is_made_due_again_and_moved_as_far() {
+    let mut world = World::new(1, 1).unwrap();
+    let by = jiff::SignedDuration::from_hours(1);
+    world.feed(Event::Tick).unwrap();
+    world.feed(Event::ClockJumped { by }).unwrap();
+    for _ in 0..3 {
+        let at = |world: &World| world.pending.iter().position(|pending| matches!(pending, Pending::MakeDue(_)));
+        let until_ms = world.true_ms + 30_000;
+        while at(&world).is_none() && world.true_ms < until_ms {
+            world.pass_time().unwrap();
+        }
+        let Some(Pending::MakeDue(make_due)) = at(&world).map(|at| world.pending.swap_remove(at)) else {
+            panic!("nothing is made due any more: {:?}", world.pending)
+        };
+        assert_eq!((make_due.which, make_due.shift), (Which::All, by));
+        world.feed(Event::MakeDueFailed(make_due)).unwrap();
+    }
 }

@@ -70,6 +70,7 @@ pub(crate) struct World {
     pub(crate) permanent: bool,
     /// What is in the way: nothing may be asked before the bank has said who it is.
     pub(crate) in_the_way: bool,
+    is_stopping: bool,
     pub(crate) has_jumped: bool,
     /// The process died while the clock was wrong: it waits as long as a bank may ask for, where it can't know.
     waits_in_doubt: bool,
@@ -154,6 +155,7 @@ impl World {
             is_steady,
             permanent: !(is_steady && seed.is_multiple_of(4)),
             in_the_way: true,
+            is_stopping: false,
             has_jumped: false,
             waits_in_doubt: false,
         })
@@ -184,7 +186,13 @@ impl World {
 
     fn perform(&mut self, effect: Effect) -> Checked {
         let asks = matches!(effect, Effect::Call { .. } | Effect::Introduce);
+        let begins = asks || matches!(effect, Effect::Look { .. } | Effect::Begin { .. } | Effect::MakeDue(_));
+        if begins && self.is_stopping {
+            return Err(fail("something was begun after the end was asked for"));
+        }
+        let moving = self.pending.iter().any(|pending| matches!(pending, Pending::MakeDue(_)));
         match effect {
+            Effect::Look { .. } if moving => return Err(fail("the file is looked at while rows are made due")),
             Effect::Call { .. } if self.in_the_way => return Err(fail("asked before the bank has said who it is")),
             Effect::Introduce if !self.in_the_way => {
                 return Err(fail("the bank had said who it is, and is asked again"));
@@ -199,7 +207,7 @@ impl World {
             Effect::Begin { row, ask, .. } => Pending::Begin { row, ask },
             Effect::Call { key, ask } => self.called(key, ask)?,
             Effect::Abandon(key) => {
-                self.pending.retain(|pending| !matches!(pending, Pending::Call { key: other, .. } if *other == key));
+                self.abandon(key);
                 return Ok(());
             }
             Effect::Save { key, expected, begun, change } => Pending::Save { key, expected, begun, change },
@@ -430,6 +438,36 @@ impl World {
         self.feed(Event::BankChanged { same_address })
     }
 
+    /// Broken off; it may have come to the bank all the same.
+    fn abandon(&mut self, key: Key) {
+        let at = self.pending.iter().position(|pending| matches!(pending, Pending::Call { key: of, .. } if *of == key));
+        let Some(Pending::Call { ask, .. }) = at.map(|at| self.pending.swap_remove(at)) else { return };
+        if self.chance(50)
+            && let Some(row) = self.file.rows.get_mut(&key)
+        {
+            row.touched |= ask.sends();
+            let is_refund = row.payment.is_some();
+            self.bank.take(key, ask, is_refund, Outcome::Approved, true, self.true_ms);
+        }
+    }
+
+    /// The program ends in good order: what is being saved is saved, nothing more is begun, and a new one starts.
+    fn stop(&mut self) -> Checked {
+        reached(Rare::Stopped);
+        self.is_stopping = true;
+        self.feed(Event::Stop)?;
+        while !self.queue.has_stopped() {
+            let at =
+                self.pending.iter().position(|pending| matches!(pending, Pending::Begin { .. } | Pending::Save { .. }));
+            match at.map(|at| self.pending.swap_remove(at)) {
+                Some(pending) => self.end(pending)?,
+                None => self.pass_time()?,
+            }
+        }
+        self.is_stopping = false;
+        self.die()
+    }
+
     /// The process dies and starts again: what was in memory is gone, what was under way may have happened or not.
     fn die(&mut self) -> Checked {
         if !self.pending.is_empty() {
@@ -502,6 +540,7 @@ impl World {
         if self.faults {
             match dice {
                 0 => return self.die(),
+                11 if self.chance(20) => return self.stop(),
                 1 if self.is_steady => return if self.pending.is_empty() { self.pass_hours() } else { Ok(()) },
                 1 => return self.jump(),
                 2..=6 => return self.feed(Event::Wake(Wake::CheckNow)),

@@ -86,8 +86,13 @@ impl World {
 
     /// Back-off and the quarter of an hour of what is set aside are over; what the bank asked to wait for is not.
     pub(crate) fn check_all_due(&self) -> Result<()> {
+        self.check_due(|_| true)
+    }
+
+    /// These are due at once, if they are open.
+    pub(crate) fn check_due(&self, which: impl Fn(&Expected) -> bool) -> Result<()> {
         let now = self.hands.wall();
-        for operation in self.operations.iter().flatten() {
+        for operation in self.operations.iter().flatten().filter(|operation| which(operation)) {
             let found = self.file(operation.key)?;
             let is_open = !found.state.is_final() || found.tombstone;
             ensure!(!is_open || found.due_at.is_none_or(|at| at <= now), "it is not due at once: {found:?}");

@@ -89,6 +89,8 @@ impl World {
             bank: None,
             copied: false,
             may_stay_aside: false,
+            waits_for_the_way: false,
+            wished_meanwhile: false,
             unknown_to_bank: false,
         }));
         Ok(())
@@ -181,6 +183,8 @@ impl World {
                     bank: payment.bank.filter(|_| payment.state == State::Approved),
                     copied: false,
                     may_stay_aside: false,
+                    waits_for_the_way: false,
+                    wished_meanwhile: false,
                     unknown_to_bank: false,
                     ..payment
                 }));
@@ -196,8 +200,9 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn cancel(&mut self, of: usize, write_off: bool) -> Result<()> {
-        let Some(operation) = self.operations.get(of).cloned().flatten() else { return Ok(()) };
+    /// Gives the key where that changed something.
+    pub(crate) fn cancel(&mut self, of: usize, write_off: bool) -> Result<Option<Key>> {
+        let Some(operation) = self.operations.get(of).cloned().flatten() else { return Ok(None) };
         let runs = self.running.contains(&operation.key);
         let verdict = cancelling(&operation, runs, write_off);
         let (key, now) = (operation.key, self.hands.wall());
@@ -222,15 +227,17 @@ impl World {
         };
         ensure!(came == verdict, "cancelling comes to {came:?} and should to {verdict:?}: {operation:?}");
         if verdict == Verdict::Done {
+            let is_called = self.wire.line().waiting.iter().any(|call| call.is_open() && call.asked.key() == Some(key));
             let operation = self.by_key(key)?;
             operation.wished = true;
+            operation.wished_meanwhile = is_called;
             if operation.state == State::Saved && !runs {
                 operation.state = State::Cancelled;
                 operation.tombstone = operation.ready;
                 self.follow(key)?;
             }
         }
-        Ok(())
+        Ok((verdict == Verdict::Done).then_some(key))
     }
 
     /// Cancels one whose request is on its way just now, and lets its answer come.

@@ -41,6 +41,10 @@ pub(crate) struct Expected {
     pub(crate) copied: bool,
     /// It may rightly stay set aside: the bank refused it, forgot it, or the till's own faults did it.
     pub(crate) may_stay_aside: bool,
+    /// What came last is that the way to the bank is at fault.
+    pub(crate) waits_for_the_way: bool,
+    /// It was wished cancelled while a call of it ran, and that one has not ended.
+    pub(crate) wished_meanwhile: bool,
     /// What the bank said last was that it doesn't know the key.
     pub(crate) unknown_to_bank: bool,
 }
@@ -58,6 +62,8 @@ impl Expected {
     pub(crate) fn take(&mut self, asked: Asked, came: &Came, permanent: bool) {
         let is_request = matches!(asked, Asked::Request(_));
         self.deaths = 0;
+        self.wished_meanwhile = false;
+        self.waits_for_the_way = matches!(came, Came::NoConnection | Came::NoAnswer | Came::Garbled);
         self.unknown_to_bank = matches!(came, Came::UnknownKey);
         if self.state.is_final() {
             self.take_as_tombstone(came);
@@ -133,6 +139,7 @@ impl Expected {
     /// The process is gone, and with it every call and what a look brought. A request that ran was perhaps sent.
     pub(crate) fn lose(&mut self, request_ran: bool) {
         self.deaths += u32::from(request_ran);
+        self.wished_meanwhile = false;
         self.unknown_to_bank = false;
         if request_ran || self.state == State::Sending {
             self.state = unended(self.state);

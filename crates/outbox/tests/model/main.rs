@@ -204,6 +204,32 @@ fn a_look_of_a_dead_owner_permits_no_sending() {
 }
 
 #[test]
+fn a_look_permits_one_sending() {
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: "reset" } };
+    let (day, next) = (Step::Suspend { seconds: 90_000 }, Step::Flow { calls: 1 });
+    let (looked, later) = (Step::Flow { calls: 2 }, Step::Pass { ms: 2_000 });
+    plays(0, &[pay(0), next.clone(), lost.clone(), day, looked, lost, later, next.clone(), next]);
+}
+
+#[test]
+fn what_the_new_address_asks_to_wait_holds_a_new_start_there_too() {
+    let busy = Step::Answer { nth: 0, how: How::Busy { limited: false, seconds: 300, arrived: false } };
+    let killed = Step::Kill { answered: None, clock_ms: 0 };
+    plays(
+        0,
+        &[pay(0), Step::Flow { calls: 1 }, Step::ChangeBank { address: 1 }, busy, killed, Step::Pass { ms: 4_000 }],
+    );
+}
+
+#[test]
+fn a_clock_that_is_set_back_makes_nothing_young() {
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: true, how: "reset" } };
+    let (back, day) = (Step::SetClock { ms: -864_000_000 }, Step::PassHours { hours: 28 });
+    let steps = [pay(0), Step::Flow { calls: 1 }, lost, back, day, Step::Flow { calls: 1 }, Step::Flow { calls: 2 }];
+    plays(0, &steps);
+}
+
+#[test]
 fn two_of_a_sale_that_died_between_counting_and_calling_are_still_one_each() {
     let again = Step::DieAtCommit { nth: 1 };
     plays(0, &[pay(0), pay(0), again.clone(), Step::Flow { calls: 1 }, again, Step::Flow { calls: 3 }]);

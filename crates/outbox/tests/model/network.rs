@@ -31,9 +31,21 @@ impl World {
         let is_poisoned = waiting.asked.key().is_some_and(|key| self.poisoned.contains(&key));
         let how = if is_poisoned { How::Fault } else { how };
         let (reply, came) = self.reply(&waiting, how)?;
+        let ends_outage =
+            came == Came::Introduced && !waiting.is_moved && std::mem::take(&mut self.wire.line().was_away);
+        let key = waiting.asked.key().filter(|_| came != Came::Fault);
+        let wished = key.map(|key| self.by_key(key).map(|operation| operation.wished_meanwhile)).transpose()?;
         self.believe(&waiting, &came)?;
         waiting.end(reply);
-        self.settle()
+        self.settle()?;
+        if ends_outage {
+            reached(Rare::OutageEnded);
+            self.check_due(|operation| operation.waits_for_the_way)?;
+        }
+        if wished == Some(true) {
+            self.check_due(|operation| Some(operation.key) == key)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn take_waiting(&self, nth: usize) -> Option<Waiting> {
@@ -173,6 +185,8 @@ impl World {
     fn way_after(&self, asked: Asked, came: &Came) {
         let mut line = self.wire.line();
         let is_asked_who = asked == Asked::Introduction;
+        line.was_away |= matches!(came, Came::NoConnection | Came::NoAnswer | Came::Garbled)
+            || (is_asked_who && *came == Came::Fault);
         line.in_the_way = match came {
             Came::Introduced => None,
             // The first stands.

@@ -140,6 +140,7 @@ impl World {
             line.held_until_ms = None;
         }
         line.in_the_way = Some(InTheWay::NotAsked);
+        line.was_away = false;
         for waiting in &mut line.waiting {
             // Who it is is asked anew; what the earlier question brings counts no more.
             waiting.is_moved |= address != self.address || waiting.asked == Asked::Introduction;

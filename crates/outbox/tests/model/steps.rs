@@ -209,7 +209,7 @@ fn how() -> BoxedStrategy<How> {
         5 => Just(How::Refused),
         6 => (any::<bool>(), lost).prop_map(|(arrived, how)| How::Lost { arrived, how }),
         4 => garble.prop_map(How::Garbled),
-        6 => (0..6_i64).prop_map(|seconds| How::OnAndOn { seconds }),
+        6 => prop_oneof![8 => 0..6_i64, 2 => 20..300_i64, 1 => Just(1_000_000_000_i64)].prop_map(|seconds| How::OnAndOn { seconds }),
         3 => (any::<bool>(), wait_s(), any::<bool>()).prop_map(|(limited, seconds, arrived)| How::Busy { limited, seconds, arrived }),
         2 => any::<bool>().prop_map(|arrived| How::Failed { arrived }),
         1 => any::<bool>().prop_map(|forbidden| How::NotAllowed { forbidden }),

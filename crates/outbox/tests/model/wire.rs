@@ -71,6 +71,8 @@ pub(crate) struct Line {
     /// What was asked since the last look.
     pub(crate) arrived: Vec<Arrived>,
     pub(crate) in_the_way: Option<InTheWay>,
+    /// The way was at fault since it was last clear.
+    pub(crate) was_away: bool,
     pub(crate) violations: Vec<String>,
     calls: u64,
     /// Until when, in true time, the bank of this address asked all to wait.

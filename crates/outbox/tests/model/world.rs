@@ -78,7 +78,10 @@ impl World {
 
     pub(crate) fn start(&mut self) -> Result<()> {
         let store = open(&self.folder.path().join("till.db"))?;
-        self.wire.line().in_the_way = Some(InTheWay::NotAsked);
+        {
+            let mut line = self.wire.line();
+            (line.in_the_way, line.was_away) = (Some(InTheWay::NotAsked), false);
+        }
         self.process = Some(Process::start(store, &self.hands, &self.wire, self.address, &self.hooks)?);
         Ok(())
     }
@@ -225,7 +228,12 @@ impl World {
             Step::Again { of, with_another_amount } => self.again(of, with_another_amount)?,
             Step::Replace { of, amount } => self.replace(of, amount)?,
             Step::Refund { of, percent } => self.refund(of, percent)?,
-            Step::Cancel { of, write_off } => self.cancel(of, write_off)?,
+            Step::Cancel { of, write_off } => {
+                if let Some(key) = self.cancel(of, write_off)? {
+                    self.settle()?;
+                    self.check_due(|operation| operation.key == key)?;
+                }
+            }
             Step::CancelInFlight { nth, then } => self.cancel_in_flight(nth, then)?,
             Step::AcceptOffline { of } => self.accept_offline(of)?,
             Step::Answer { nth, how } => self.answer(nth, how)?,
