@@ -180,7 +180,8 @@ impl Queue {
         let free = self.has_place() && !self.is_saving();
         let next = if self.breaker.is_closed() {
             let asking = self.other_bank.as_ref().and_then(OtherBank::ask_at);
-            self.look_at.filter(|_| free && !self.making_due).into_iter().chain(asking).min()
+            // What waits until the rows are due must not keep the loop spinning meanwhile.
+            self.look_at.filter(|_| free).into_iter().chain(asking).min().filter(|_| !self.making_due)
         } else {
             self.breaker.probe_at().filter(|_| !self.is_asking())
         };
