@@ -55,6 +55,8 @@ impl FileRow {
 pub(crate) struct File {
     pub(crate) settings: Settings,
     pub(crate) rows: BTreeMap<Key, FileRow>,
+    /// Something in it waits for another bank than the one that is asked now.
+    pub(crate) waits_for_another_bank: bool,
 }
 
 /// What became of a write that depends on the row.
@@ -73,8 +75,11 @@ impl File {
 
     pub(crate) fn look(&self, limit: usize, now: Timestamp) -> Event {
         let mut rows: Vec<_> = self.rows.iter().filter(|(_, row)| row.is_open()).collect();
-        rows.sort_by_key(|(_, row)| row.seq);
-        let is_due = |row: &FileRow| row.ready && self.has_come(row.due_at, now) && self.has_come(row.not_before, now);
+        // What is to be looked up for a person, or told as cancelled, comes after all that is to be settled.
+        rows.sort_by_key(|(_, row)| (!row.state.is_unsettled(), row.seq));
+        let may_be_asked = |row: &FileRow| row.ready || row.state == State::Cancelled;
+        let is_due =
+            |row: &FileRow| may_be_asked(row) && self.has_come(row.due_at, now) && self.has_come(row.not_before, now);
         let is_first = |row: &FileRow| {
             let is_older = |other: &FileRow| other.lane == row.lane && other.seq < row.seq && other.is_ahead_in_lane();
             matches!(row.state, State::NeedsAttention | State::Cancelled)
@@ -98,7 +103,7 @@ impl File {
                 first_sent_at: row.first_sent_at,
             })
             .collect();
-        Event::Found { rows, next_due_at, other_bank: None }
+        Event::Found { rows, next_due_at, other_bank: Some(self.waits_for_another_bank) }
     }
 
     /// Counts an attempt, where the row is as it was found.
@@ -156,8 +161,8 @@ impl File {
         if row.wished && row.state == State::Saved {
             cancel_here(row, now);
         }
-        let state = row.state;
-        self.follow(key, state, now);
+        let (state, tombstone) = (row.state, row.tombstone);
+        self.follow(key, state, tombstone, now);
         Written::Done
     }
 
@@ -169,7 +174,7 @@ impl File {
         row.wished = true;
         if row.state == State::Saved {
             cancel_here(row, now);
-            self.follow(key, State::Cancelled, now);
+            self.follow(key, State::Cancelled, true, now);
         } else {
             row.ask = Ask::Cancel;
             row.due_at = row.due_at.map(|_| now);
@@ -178,7 +183,7 @@ impl File {
     }
 
     /// Refunds that waited for a payment that has ended.
-    fn follow(&mut self, payment: Key, ended: State, now: Timestamp) {
+    fn follow(&mut self, payment: Key, ended: State, is_tombstone: bool, now: Timestamp) {
         if !ended.is_final() {
             return;
         }
@@ -191,7 +196,9 @@ impl File {
                 row.due_at = Some(now);
             } else {
                 row.state = State::Cancelled;
-                row.due_at = None;
+                row.ask = Ask::Cancel;
+                row.tombstone = is_tombstone;
+                row.due_at = is_tombstone.then_some(now);
             }
         }
     }
@@ -201,6 +208,8 @@ impl File {
             row.not_before = row.not_before.map(|at| at.saturating_add(make_due.shift).unwrap_or(at));
             let back = make_due.shift.min(SignedDuration::ZERO);
             row.first_sent_at = row.first_sent_at.map(|at| at.saturating_add(back).unwrap_or(at));
+            let aged = row.first_sent_at.and_then(|at| at.checked_sub(make_due.aged).ok());
+            row.first_sent_at = row.first_sent_at.map(|at| aged.unwrap_or(at));
             if make_due.which == Which::All {
                 row.due_at = row.due_at.map(|at| at.min(now));
             }
@@ -211,8 +220,8 @@ impl File {
     pub(crate) fn start(&mut self, now: Timestamp) {
         let furthest = now.saturating_add(self.settings.retry_after_max).unwrap_or(now);
         for row in self.rows.values_mut().filter(|row| row.is_open()) {
+            row.deaths += u32::from(row.due_at.is_none());
             if row.state == State::Sending {
-                row.deaths += u32::from(row.due_at.is_none());
                 row.state = State::Unknown;
             }
             row.due_at = Some(now);
@@ -240,11 +249,11 @@ fn has_become(row: &FileRow, change: &Change) -> bool {
 /// Never sent, and cancelled: only the bank is still to be told, where a copy could have sent it.
 fn cancel_here(row: &mut FileRow, now: Timestamp) {
     row.state = State::Cancelled;
-    row.tombstone = row.ready;
+    row.tombstone = true;
     row.ask = Ask::Cancel;
     row.failures = 0;
     row.not_before = None;
-    row.due_at = row.ready.then_some(now);
+    row.due_at = Some(now);
 }
 
 /// An outcome, and for which row it was decided.

@@ -23,6 +23,7 @@ fn schedule(seed: u64, steps: u32, operations: u64) -> Checked {
         world.step()?;
     }
     world.faults = false;
+    world.file.waits_for_another_bank = false;
     let healed_ms = world.true_ms;
     let longest_ms = 30_000 + 10_000 + world.left_of_retry_after_ms();
     let mut owed = world.ordinary();
@@ -60,7 +61,7 @@ fn under_every_schedule_the_rules_hold_and_in_the_end_all_is_settled() {
     println!("DECIDING_SEED={seed}");
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: CASES, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let drawn = (any::<u64>(), 0..600_u32, 1..25_u64);
     let ran = runner.run(&drawn, |(seed, steps, operations)| schedule(seed, steps, operations));

@@ -165,7 +165,7 @@ fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
     while !world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. })) {
         world.pass_time().unwrap();
     }
-    let nothing = Event::Found { rows: Vec::new(), next_due_at: None };
+    let nothing = Event::Found { rows: Vec::new(), next_due_at: None, other_bank: None };
     world.pending.clear();
     world.feed(nothing.clone()).unwrap();
     assert!(world.pending.is_empty(), "with nobody's word it is left alone for a slice: {:?}", world.pending);

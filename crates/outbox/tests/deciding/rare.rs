@@ -35,6 +35,7 @@ rare! {
     SentAfterLook = "sent again after the retention, and a look that found nothing",
     Forgotten = "set aside, because the bank may have forgotten it",
     ClaimedAgain = "told as cancelled what the bank had forgotten",
+    AskedForAnother = "asked who it is, because something waits for another bank",
     Stopped = "stopped in good order",
     SavePanicked = "a fault while an outcome was being saved",
     TriedAlone = "what the process died with twice was tried alone",

@@ -26,13 +26,13 @@ impl World {
         if ask.sends() && self.wished_at_begin.contains(&key) {
             return Err(fail("a request went out after the wish to cancel it"));
         }
-        if ask == Ask::Cancel && !row.wished {
+        if ask == Ask::Cancel && !row.wished && row.payment.is_none() {
             return Err(fail("cancelled, and nobody wished it"));
         }
         if row.state.is_final() && !(row.tombstone && ask == Ask::Cancel) {
             return Err(fail("what has ended was asked for"));
         }
-        if !row.ready {
+        if ask.sends() && !row.ready {
             return Err(fail("a refund was asked for before its payment was approved"));
         }
         if ask.sends() {

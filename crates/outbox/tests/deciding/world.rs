@@ -71,6 +71,8 @@ pub(crate) struct World {
     /// What is in the way: nothing may be asked before the bank has said who it is.
     pub(crate) in_the_way: bool,
     is_stopping: bool,
+    /// A look found something that waits for another bank, so that it is asked again whether that one is back.
+    told_of_another_bank: bool,
     pub(crate) has_jumped: bool,
     /// The process died while the clock was wrong: it waits as long as a bank may ask for, where it can't know.
     waits_in_doubt: bool,
@@ -94,7 +96,7 @@ impl World {
         let is_steady = seed.is_multiple_of(2);
         let mut random = Random::new(seed);
         let start = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50);
-        let mut file = File { settings, rows: std::collections::BTreeMap::new() };
+        let mut file = File { settings, rows: std::collections::BTreeMap::new(), waits_for_another_bank: false };
         let mut keys = Vec::new();
         for seq in 0..usize::try_from(operations).unwrap_or(0) {
             let mut bytes = [0_u8; 16];
@@ -156,6 +158,7 @@ impl World {
             permanent: !(is_steady && seed.is_multiple_of(4)),
             in_the_way: true,
             is_stopping: false,
+            told_of_another_bank: false,
             has_jumped: false,
             waits_in_doubt: false,
         })
@@ -175,8 +178,12 @@ impl World {
     }
 
     pub(crate) fn feed(&mut self, event: Event) -> Checked {
+        let is_tick = matches!(event, Event::Tick);
         let (queue, effects) = decide(self.queue.clone(), event, self.now(), self.random.next());
         self.queue = queue;
+        if is_tick && effects.is_empty() && self.queue.wake_at(self.now()).is_some_and(|at| at <= self.now()) {
+            return Err(fail("it spins: the time had come, and nothing was done"));
+        }
         self.moved.retain(|key| self.queue.in_flight().any(|other| other == key));
         for effect in effects {
             self.perform(effect)?;
@@ -194,7 +201,7 @@ impl World {
         match effect {
             Effect::Look { .. } if moving => return Err(fail("the file is looked at while rows are made due")),
             Effect::Call { .. } if self.in_the_way => return Err(fail("asked before the bank has said who it is")),
-            Effect::Introduce if !self.in_the_way => {
+            Effect::Introduce if !self.in_the_way && !self.told_of_another_bank => {
                 return Err(fail("the bank had said who it is, and is asked again"));
             }
             _ => {}
@@ -228,6 +235,11 @@ impl World {
         match pending {
             Pending::Look { limit } => {
                 let event = if self.faulty(3) { Event::LookFailed } else { self.file.look(limit, self.now()) };
+                if matches!(event, Event::Found { .. }) {
+                    let is_asking = self.pending.iter().any(|pending| matches!(pending, Pending::Introduction));
+                    self.told_of_another_bank =
+                        self.file.waits_for_another_bank || (self.told_of_another_bank && is_asking);
+                }
                 self.feed(event)
             }
             Pending::Begin { row, ask } => self.begin(&row, ask),
@@ -238,7 +250,12 @@ impl World {
                 if let Some(Reading::Busy { retry_after, .. }) = &reading {
                     self.hold(*retry_after);
                 }
-                self.in_the_way = reading.is_some();
+                // Where nothing is in the way, a bank that can't say who it is goes on being asked for the rest.
+                let is_nothing = !self.in_the_way && matches!(reading, Some(Reading::Trouble(_)));
+                self.in_the_way = reading.is_some() && !is_nothing;
+                if !self.in_the_way && self.told_of_another_bank {
+                    reached(Rare::AskedForAnother);
+                }
                 self.feed(Event::Introduced(reading.map_or_else(|| Ok(promise(self.permanent)), Err)))
             }
             Pending::MakeDue(make_due) => {
@@ -456,9 +473,14 @@ impl World {
         reached(Rare::Stopped);
         self.is_stopping = true;
         self.feed(Event::Stop)?;
+        let limit_ms = self.true_ms + 600_000;
         while !self.queue.has_stopped() {
-            let at =
-                self.pending.iter().position(|pending| matches!(pending, Pending::Begin { .. } | Pending::Save { .. }));
+            if self.true_ms > limit_ms {
+                return Err(fail("it does not stop"));
+            }
+            let at = self.pending.iter().position(|pending| {
+                matches!(pending, Pending::Begin { .. } | Pending::Save { .. } | Pending::Record(..))
+            });
             match at.map(|at| self.pending.swap_remove(at)) {
                 Some(pending) => self.end(pending)?,
                 None => self.pass_time()?,
@@ -551,6 +573,7 @@ impl World {
                     return Ok(());
                 }
                 10 if self.chance(50) => return self.change_bank(),
+                12 => self.file.waits_for_another_bank = self.chance(50),
                 _ => {}
             }
         }

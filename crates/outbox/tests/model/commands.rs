@@ -86,6 +86,7 @@ impl World {
             unsent: 0,
             first_sent_ms: None,
             deaths: 0,
+            failures: 0,
             bank: None,
             copied: false,
             may_stay_aside: false,
@@ -179,6 +180,7 @@ impl World {
                     unsent: 0,
                     first_sent_ms: None,
                     deaths: 0,
+                    failures: 0,
                     replaced: false,
                     bank: payment.bank.filter(|_| payment.state == State::Approved),
                     copied: false,
@@ -227,13 +229,17 @@ impl World {
         };
         ensure!(came == verdict, "cancelling comes to {came:?} and should to {verdict:?}: {operation:?}");
         if verdict == Verdict::Done {
+            let payment =
+                self.by_key(key)?.payment.and_then(|place| self.operations.get(place)).and_then(Option::as_ref);
+            let of_payment = payment.and_then(|payment| payment.bank);
             let is_called = self.wire.line().waiting.iter().any(|call| call.is_open() && call.asked.key() == Some(key));
             let operation = self.by_key(key)?;
             operation.wished = true;
             operation.wished_meanwhile = is_called;
             if operation.state == State::Saved && !runs {
+                operation.bank = operation.bank.or(of_payment);
                 operation.state = State::Cancelled;
-                operation.tombstone = operation.ready;
+                operation.tombstone = true;
                 self.follow(key)?;
             }
         }

@@ -35,6 +35,8 @@ pub(crate) struct Expected {
     pub(crate) first_sent_ms: Option<i64>,
     /// Deaths of the process in a row while its request ran, at least.
     pub(crate) deaths: u32,
+    /// Failures in a row, at most.
+    pub(crate) failures: u32,
     /// The bank that it was first sent to.
     pub(crate) bank: Option<usize>,
     /// A copy of the file sent it, or cancelled it.
@@ -62,6 +64,7 @@ impl Expected {
     pub(crate) fn take(&mut self, asked: Asked, came: &Came, permanent: bool) {
         let is_request = matches!(asked, Asked::Request(_));
         self.deaths = 0;
+        self.failures += 1;
         self.wished_meanwhile = false;
         self.waits_for_the_way = matches!(came, Came::NoConnection | Came::NoAnswer | Came::Garbled);
         self.unknown_to_bank = matches!(came, Came::UnknownKey);
@@ -146,8 +149,8 @@ impl Expected {
         }
     }
 
-    /// Its payment has ended.
-    pub(crate) fn follow(&mut self, payment: State, bank: Option<usize>) {
+    /// Its payment has ended. Of one that was cancelled here alone a copy may have charged it, and given it back.
+    pub(crate) fn follow(&mut self, payment: State, bank: Option<usize>, is_tombstone: bool) {
         if self.state != State::Saved || self.ready {
             return;
         }
@@ -157,6 +160,8 @@ impl Expected {
             reached(Rare::RefundWaited);
         } else {
             self.state = State::Cancelled;
+            self.tombstone = is_tombstone;
+            self.bank = bank;
             reached(Rare::RefundCancelled);
         }
     }

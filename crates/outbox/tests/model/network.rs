@@ -40,7 +40,8 @@ impl World {
         self.settle()?;
         if ends_outage {
             reached(Rare::OutageEnded);
-            self.check_due(|operation| operation.waits_for_the_way)?;
+            // What fails by itself has nobody wait for it again and again.
+            self.check_due(|operation| operation.waits_for_the_way && operation.failures < 3)?;
         }
         if wished == Some(true) {
             self.check_due(|operation| Some(operation.key) == key)?;
@@ -191,6 +192,8 @@ impl World {
             Came::Introduced => None,
             // The first stands.
             _ if line.in_the_way.is_some() && !is_asked_who => line.in_the_way,
+            // It works for others meanwhile.
+            Came::Trouble if line.in_the_way.is_none() => None,
             Came::NoConnection | Came::NoAnswer | Came::Garbled => Some(InTheWay::Transport),
             Came::NotAllowed => Some(InTheWay::Refused),
             Came::Fault if is_asked_who => Some(InTheWay::Transport),

@@ -152,8 +152,17 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn check_now(&self) -> Result<()> {
+    pub(crate) fn check_now(&mut self) -> Result<()> {
         self.process()?.outbox.check_now();
+        self.waken();
         Ok(())
+    }
+
+    /// Wakes come twice a second at most: one that comes sooner waits.
+    pub(crate) fn waken(&mut self) {
+        const GAP_MS: u64 = 500;
+        let now = self.hands.monotonic_ms();
+        self.is_woken = now >= self.wakes_from_ms;
+        self.wakes_from_ms = now.max(self.wakes_from_ms) + GAP_MS;
     }
 }

@@ -58,6 +58,7 @@ rare! {
     MovedAnswer = "an answer came from the bank of another address",
     MovedHeld = "started with another address, while all waited at the first",
     AllDue = "all that waited was due at once",
+    AskedForAnother = "asked who it is, because something waits for another bank",
     OutageEnded = "an outage ended",
     JumpedForward = "the clock was set forward by more than a year",
     JumpedBack = "the clock was set back by more than a year",

@@ -169,6 +169,14 @@ impl Transport for Address {
 }
 
 impl Address {
+    /// Then it is asked again and again whether that one is back.
+    fn waits_for_another_bank(&self) -> bool {
+        const WAITS: &str = "SELECT EXISTS (SELECT 1 FROM operations WHERE bank_id IS NOT NULL \
+             AND (tombstone = 1 OR state NOT IN ('approved', 'declined', 'cancelled')) \
+             AND (bank_id, merchant) IS NOT (SELECT bank_id, merchant FROM outbox))";
+        self.store.read_blocking(|conn| conn.query_row(WAITS, [], |row| row.get(0))).unwrap_or(false)
+    }
+
     /// What must hold when this is asked. Reads the file: what stands there is durable.
     fn broken_rule(&self, asked: Asked, call: &Call, others: &[Key]) -> Vec<String> {
         let mut broken = Vec::new();
@@ -179,6 +187,7 @@ impl Address {
         {
             let line = self.wire.line();
             match (asked, line.in_the_way) {
+                (Asked::Introduction, None) if self.waits_for_another_bank() => reached(Rare::AskedForAnother),
                 (Asked::Introduction, None) => {
                     broken.push("the bank had said who it is, and is asked again".to_owned())
                 }
@@ -217,7 +226,8 @@ impl Address {
             }
             match asked {
                 Asked::Request(_) => broken.extend(broken_by_request(conn, &operation)?),
-                Asked::Cancellation(_) if operation.cancel_wished_at.is_none() => {
+                // A refund is cancelled with its payment.
+                Asked::Cancellation(_) if operation.cancel_wished_at.is_none() && operation.kind != Kind::Refund => {
                     broken.push(format!("cancelled, and nobody wished it: {told}"));
                 }
                 _ => {}

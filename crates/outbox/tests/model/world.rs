@@ -45,6 +45,9 @@ pub(crate) struct World {
     pub(crate) running: BTreeSet<Key>,
     /// The clock is being set just now: what dies meanwhile may forget by how much.
     pub(crate) is_setting_clock: bool,
+    /// From when on another wake is taken at once, and whether the last one was.
+    pub(crate) wakes_from_ms: u64,
+    pub(crate) is_woken: bool,
 }
 
 impl World {
@@ -70,6 +73,8 @@ impl World {
             poisoned: BTreeSet::new(),
             running: BTreeSet::new(),
             is_setting_clock: false,
+            wakes_from_ms: 0,
+            is_woken: false,
         };
         world.start()?;
         world.settle()?;
@@ -276,13 +281,17 @@ impl World {
             Step::DieAtCommit { nth } => self.hooks.die_in.store(nth, Ordering::Release),
             Step::Stop => self.stop()?,
             Step::Move => self.move_over()?,
-            Step::CheckNow => self.process()?.outbox.check_now(),
-            Step::NetworkChanged => self.process()?.outbox.network_changed(),
+            Step::CheckNow => self.check_now()?,
+            Step::NetworkChanged => {
+                self.process()?.outbox.network_changed();
+                self.waken();
+            }
             Step::SwapBanks => self.at.swap(0, 1),
             Step::ChangeBank { address } => self.change_bank(address)?,
         }
         self.settle()?;
-        if step.makes_all_due() {
+        let is_wake = matches!(step, Step::CheckNow | Step::NetworkChanged);
+        if step.makes_all_due() && (!is_wake || self.is_woken) {
             self.check_all_due()?;
         }
         self.check()
@@ -291,10 +300,10 @@ impl World {
     /// Refunds that wait for a payment that has ended.
     pub(crate) fn follow(&mut self, key: Key) -> Result<()> {
         let place = self.operations.iter().position(|other| other.as_ref().is_some_and(|other| other.key == key));
-        let (state, bank) = (self.by_key(key)?.state, self.by_key(key)?.bank);
+        let &mut Expected { state, bank, tombstone, .. } = self.by_key(key)?;
         if state.is_final() {
             for refund in self.operations.iter_mut().flatten().filter(|refund| refund.payment == place) {
-                refund.follow(state, bank);
+                refund.follow(state, bank, tombstone);
             }
         }
         Ok(())
