@@ -88,6 +88,35 @@ fn a_request_is_not_begun_once_it_is_wished_cancelled() {
 }
 
 #[test]
+fn a_row_that_is_not_as_it_was_found_is_not_begun() {
+    let another = "UPDATE operations SET bank_id = x'00000000000000000000000000000008', merchant = 'demo'";
+    let unknown = "UPDATE operations SET state = 'unknown', attempts = 1";
+    let later = "UPDATE operations SET due_at = 1";
+    for change in [another, unknown, later] {
+        let conn = file("").unwrap();
+        let row = found(&conn).unwrap();
+        conn.execute_batch(change).unwrap();
+        let (bank, far) = (bank(), Timestamp::from_second(1).unwrap());
+        let beginning =
+            Beginning { row: &row, ask: Ask::Send, bank: &bank, contract: &BankContract, epoch: 0, now: NOW, far };
+        assert!(begin(&conn, &beginning, &nothing).unwrap().is_none(), "{change}");
+        assert_eq!(text(&conn, "state = 'sending'").unwrap(), "0", "{change}");
+    }
+}
+
+#[test]
+fn a_look_passes_over_what_is_to_wait_and_believes_no_time_that_is_too_far_off() {
+    let far = Timestamp::from_second(1).unwrap();
+    for column in ["due_at", "not_before"] {
+        for (ms, is_found) in [(0, true), (1, false), (1_000, false), (1_001, true)] {
+            let conn = file(&format!("UPDATE operations SET {column} = {ms}")).unwrap();
+            let rows = look(&conn, &bank(), 8, NOW, far).unwrap().rows;
+            assert_eq!(!rows.is_empty(), is_found, "{column} = {ms}");
+        }
+    }
+}
+
+#[test]
 fn a_clock_set_back_takes_the_time_of_the_first_sending_along_and_one_set_forward_does_not() {
     for (by_s, sent_ms) in [(-3_600, "-3599999"), (3_600, "1")] {
         let conn = file("UPDATE operations SET state = 'unknown', first_sent_at = 1").unwrap();
@@ -179,6 +208,14 @@ fn an_outcome_for_a_row_that_is_not_as_it_was_left_is_logged_and_asked_for_again
     let logged = ("not-kept".to_owned(), Some("approved".to_owned()), "of the bank".to_owned());
     assert_eq!(last_event(&conn).unwrap(), logged);
     assert_eq!(found(&conn).unwrap().key, key().unwrap(), "it is due at once");
+}
+
+#[test]
+fn an_outcome_of_a_call_that_does_not_run_any_more_is_not_kept() {
+    let conn = file("UPDATE operations SET state = 'sending', due_at = 0").unwrap();
+    let (saved, late) = save_in_flight(&conn, &approved("{}")).unwrap();
+    assert!(matches!(saved, Saved::NotKept(_)) && late.is_empty());
+    assert_eq!(text(&conn, "state").unwrap(), "sending");
 }
 
 #[test]
