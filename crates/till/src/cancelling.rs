@@ -1,7 +1,7 @@
 //! Cancelling an operation: at once where it was never sent, else as a wish that is brought to the bank.
 
 use crate::{Operation, TillError, audit, audit::Signature, operations, pay};
-use outbox::{CancelAs, CancelError, Cancelled};
+use outbox::{CancelAs, CancelError, Cancelled, State};
 use protocol::Key;
 use rusqlite::Connection;
 use serde_json::json;
@@ -40,4 +40,15 @@ pub(crate) fn cancel(tx: &Connection, signature: &Signature, key: Key) -> Result
     }
     let refunds = refunds.iter().map(shown).collect::<Result<_, _>>()?;
     Ok(Done { operation: shown(&operation)?, refunds })
+}
+
+/// What a wish did whose commit's outcome was not known, where it did something: none where the wish is not in the file.
+pub(crate) fn done(conn: &Connection, key: Key) -> Result<Option<Done>, TillError> {
+    let wished = outbox::by_key(conn, &key)?
+        .filter(|operation| operation.state == State::Cancelled || operation.cancel_wished_at.is_some());
+    let Some(operation) = wished else { return Ok(None) };
+    let refunds = outbox::refunds_of(conn, &key)?;
+    let refunds = refunds.iter().filter(|refund| refund.state == State::Cancelled);
+    let refunds = refunds.map(|refund| operations::show(conn, refund)).collect::<Result<_, _>>()?;
+    Ok(Some(Done { operation: operations::show(conn, &operation)?, refunds }))
 }

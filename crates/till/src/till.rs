@@ -426,8 +426,7 @@ impl Till {
     /// [`TillError::Storage`] where nothing was saved, [`TillError::Unreadable`] where that can't be told.
     pub async fn cancel(&self, key: Key) -> Result<Operation, TillError> {
         let change = move |tx: &Connection, signature: &Signature| cancelling::cancel(tx, signature, key);
-        // A wish whose commit is uncertain is wished again: it changes nothing where it is there.
-        let done = self.change_or_find(change, move |_| Ok(None)).await?;
+        let done = self.change_or_find(change, move |conn| cancelling::done(conn, key)).await?;
         store::points::reach(store::points::Point::CancelSaved);
         for operation in std::iter::once(&done.operation).chain(&done.refunds) {
             self.begun(operation);
