@@ -1,6 +1,7 @@
 //! The commands: each reads its arguments, calls the till, prints what it gives.
 
 mod args;
+mod lines;
 mod output;
 mod sync;
 

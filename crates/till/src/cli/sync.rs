@@ -1,22 +1,11 @@
 //! `sync`: the queue at work with nobody looking, until everything is settled or it is told to end.
 
-use super::{
-    Failure,
-    args::Sync,
-    complain,
-    output::{Printer, document},
-};
+use super::{Failure, args::Sync, complain, lines::Lines};
 use outbox::HttpTransport;
 use protocol::Key;
 use std::{collections::HashMap, process::ExitCode, time::Duration};
-use till::{Bank, Event, Operation, OperationQuery, Place, Secret, State, Summary, Till, TillError};
-use tokio::{
-    sync::broadcast::{
-        Receiver,
-        error::{RecvError, TryRecvError},
-    },
-    time::{Instant, MissedTickBehavior},
-};
+use till::{Bank, OperationQuery, Secret, State, Summary, Till, TillError};
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 /// How long `--until-settled` tries where nothing else was said.
@@ -44,44 +33,31 @@ pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, F
 }
 
 pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
-    let mut told = Lines::new(&till).await?;
-    let mut attention = Attention::at_start(&till).await?;
+    let lines = Lines::new(&till).await?;
+    let attention = Attention::at_start(&till).await?;
     let end = end_of_process()?;
     let shutdown = CancellationToken::new();
     let mut settling = till.start_settling(Some(bank), shutdown.clone())?;
+    let reader_gone = lines.reader_gone();
+    let all_told = CancellationToken::new();
+    let printing = tokio::spawn(lines.print_until(all_told.clone()));
 
     let limit = args.timeout.or(args.until_settled.then_some(TIMEOUT)).map(|limit| Instant::now() + limit);
-    let mut end = std::pin::pin!(end);
-    let reader_gone = told.printer.reader_gone();
-    let mut look = tokio::time::interval(LOOK_EVERY);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut end => break,
-            () = at(limit) => break,
-            ended = settling.stopped() => {
-                ended?;
-                break;
-            }
-            _ = look.tick() => {
-                if matches!(till.trouble(), Some(TillError::Refused(_))) {
-                    break;
-                }
-                if args.until_settled {
-                    let summary = till.summary().await?;
-                    if is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(&till).await? {
-                        break;
-                    }
-                }
-            }
-            () = reader_gone.cancelled() => break,
-            printed = told.print_next() => printed?,
-        }
-    }
+    let over = is_over(&till, args.until_settled.then_some(attention));
+    let ended = tokio::select! {
+        biased;
+        () = end => Ok(()),
+        () = at(limit) => Ok(()),
+        ended = settling.stopped() => ended,
+        () = over => Ok(()),
+        () = reader_gone.cancelled() => Ok(()),
+    };
+    // However it ended: what is in flight is to be known as such, and what was told is to be printed.
     shutdown.cancel();
-    settling.stopped().await?;
-    let printed = tokio::time::timeout(READER_WAIT, told.print_all()).await;
+    let stopped = settling.stopped().await;
+    all_told.cancel();
+    let printed = tokio::time::timeout(READER_WAIT, printing).await;
+    ended.and(stopped)?;
     let trouble = match till.trouble() {
         // No waiting helps, and nobody can say that nothing is lost.
         Some(damaged @ TillError::Refused(_)) => return Err(damaged.into()),
@@ -92,10 +68,41 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
         complain(reason);
     }
     match printed {
-        Ok(printed) => printed?,
+        Ok(printed) => printed??,
         Err(_) => complain("nobody reads what is printed; `kassa-till operations` shows all of it"),
     }
     Ok(code(&summary))
+}
+
+/// Comes when the file is damaged, so that no waiting helps, or when everything is settled, where that is waited for. A look that
+/// fails is no end: trouble with the file may pass.
+async fn is_over(till: &Till, mut until_settled: Option<Attention>) {
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut could_read = true;
+    loop {
+        look.tick().await;
+        if matches!(till.trouble(), Some(TillError::Refused(_))) {
+            return;
+        }
+        let Some(attention) = &mut until_settled else { continue };
+        match is_all_settled(till, attention).await {
+            Ok(true) => return,
+            Ok(false) => could_read = true,
+            Err(error) => {
+                // Once, and not at every look.
+                if could_read {
+                    tracing::warn!(%error, "the queue could not be read, trying again");
+                }
+                could_read = false;
+            }
+        }
+    }
+}
+
+async fn is_all_settled(till: &Till, attention: &mut Attention) -> Result<bool, TillError> {
+    let summary = till.summary().await?;
+    Ok(is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(till).await?)
 }
 
 /// What is not settled and why, in one line.
@@ -213,71 +220,4 @@ impl Attention {
 /// The last time that the bank said something of it.
 async fn last_answer(till: &Till, key: Key) -> Result<i64, TillError> {
     Ok(till.attempts(key).await?.iter().rfind(|entry| entry.answer.is_some()).map_or(0, |entry| entry.seq))
-}
-
-/// The lines that are printed: one for each change of an operation.
-struct Lines {
-    till: Till,
-    events: Receiver<Event>,
-    printer: Printer,
-    /// How far the changes were printed.
-    place: Place,
-}
-
-impl Lines {
-    async fn new(till: &Till) -> Result<Self, Failure> {
-        let (events, printer) = (till.subscribe(), Printer::start()?);
-        Ok(Self { till: till.clone(), events, printer, place: Place::at(till.last_change().await?) })
-    }
-
-    /// Waits for the next event, and prints it where it is about an operation.
-    async fn print_next(&mut self) -> Result<(), Failure> {
-        match self.events.recv().await {
-            Ok(Event::OperationChanged(operation)) => self.print_told(&operation).await,
-            Ok(_) => Ok(()),
-            Err(RecvError::Lagged(_)) => self.print_missed().await,
-            // The sender lives as long as the till.
-            Err(RecvError::Closed) => std::future::pending().await,
-        }
-    }
-
-    /// Prints what has been told and not printed yet, to the last line.
-    async fn print_all(mut self) -> Result<(), Failure> {
-        self.print_rest().await?;
-        Ok(self.printer.finish().await?)
-    }
-
-    async fn print_rest(&mut self) -> Result<(), Failure> {
-        loop {
-            match self.events.try_recv() {
-                Ok(Event::OperationChanged(operation)) => self.print_told(&operation).await?,
-                Ok(_) => {}
-                Err(TryRecvError::Lagged(_)) => self.print_missed().await?,
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
-            }
-        }
-    }
-
-    /// The reader of the lines was slower than the bank: what changed meanwhile is read from the file.
-    async fn print_missed(&mut self) -> Result<(), Failure> {
-        loop {
-            let page = self.till.changed_since(self.place.to_catch_up_from()).await?;
-            self.place = Place::at(page.up_to);
-            for operation in &page.operations {
-                self.print(operation).await;
-            }
-            if !page.more {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn print_told(&mut self, operation: &Operation) -> Result<(), Failure> {
-        self.print(operation).await;
-        Ok(self.place.told_one(&self.till).await?)
-    }
-
-    async fn print(&self, operation: &Operation) {
-        self.printer.line(document(operation).to_string()).await;
-    }
 }

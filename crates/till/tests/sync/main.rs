@@ -3,6 +3,7 @@
 
 mod bank;
 mod library;
+mod telling;
 
 use bank::{FakeBank, GOOD, POOR, SILENT, STRANGE};
 use serde_json::Value;
