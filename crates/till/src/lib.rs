@@ -32,6 +32,7 @@ mod charge;
 mod columns;
 mod demo;
 mod error;
+mod figures;
 mod lines;
 mod network;
 mod operations;

@@ -3,8 +3,8 @@
 use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
-    audit::Signature, cancelling, cart, catalogue, charge, demo, operations, pay, queue, receipt, refunds, sale,
-    schema, settings, settling::Queue, trouble,
+    audit::Signature, cancelling, cart, catalogue, charge, demo, figures::Figures, operations, pay, queue, receipt,
+    refunds, sale, schema, settings, settling::Queue, trouble,
 };
 use jiff::Timestamp;
 use outbox::ExportError;
@@ -42,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) events: broadcast::Sender<Event>,
     pub(crate) queue: Queue,
+    figures: Arc<Figures>,
     data_dir: PathBuf,
     /// None where the folder was opened only to read.
     _lock: Option<LockFile>,
@@ -96,7 +97,8 @@ impl Till {
     fn over(store: Store, data_dir: &Path, lock: Option<LockFile>) -> Self {
         let (events, _) = broadcast::channel(EVENTS_MAX);
         let queue = Queue::new(store.clone());
-        let inner = Inner { store, events, queue, data_dir: data_dir.to_owned(), _lock: lock };
+        let figures = Figures::new(store.clone(), events.clone());
+        let inner = Inner { store, events, queue, figures, data_dir: data_dir.to_owned(), _lock: lock };
         Self { inner: Arc::new(inner), who: CASHIER.into() }
     }
 
@@ -440,22 +442,11 @@ impl Till {
         self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));
         self.tell(Event::SaleChanged { sale_id: operation.sale_id });
-        // The click is answered without waiting for the figures of the whole queue. A till in a task of its own would keep the
-        // folder for as long as that runs, after everybody else has let it go.
-        tokio::spawn(tell_summary(self.inner.store.clone(), self.inner.events.clone()));
+        self.inner.figures.want();
     }
 
     pub(crate) async fn tell_summary(&self) {
-        tell_summary(self.inner.store.clone(), self.inner.events.clone()).await;
-    }
-}
-
-async fn tell_summary(store: Store, events: broadcast::Sender<Event>) {
-    let now = Timestamp::now();
-    match store.read(move |conn| queue::summary(conn, now)).await.map_err(not_read) {
-        // Nobody may be listening.
-        Ok(summary) => drop(events.send(Event::SummaryChanged(summary))),
-        Err(error) => tracing::warn!(%error, "the summary could not be told"),
+        self.inner.figures.tell().await;
     }
 }
 

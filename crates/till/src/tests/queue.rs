@@ -2,6 +2,8 @@
 
 use super::{Checked, Scene};
 use crate::{Chip, Event, Place, State, settling::Teller};
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn what_was_missed_is_told_out_of_the_file() -> Checked {
@@ -68,5 +70,34 @@ async fn the_chip_tells_the_most_pressing() -> Checked {
     let summary = scene.till.summary().await?;
     assert_eq!((summary.unsettled, summary.sending, summary.needs_attention), (1, 1, 1));
     assert_eq!(summary.amounts.iter().map(|of| (of.currency.code(), of.amount)).collect::<Vec<_>>(), [("EUR", 100)]);
+    Ok(())
+}
+
+/// Each summary reads all that is open: one for each click would be a look at the whole queue for each.
+#[tokio::test]
+async fn clicks_have_the_summary_told_now_and_then_and_to_nobody_not_at_all() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    for _ in 0..10 {
+        scene.by_card(&sale, 1).await?;
+        assert_eq!(alive(), 0, "nobody listens, and somebody looks");
+    }
+    let mut events = scene.till.subscribe();
+    let begun = Instant::now();
+    for _ in 0..100 {
+        scene.by_card(&sale, 1).await?;
+    }
+    let mut summaries = 0;
+    loop {
+        if let Event::SummaryChanged(summary) = timeout(Duration::from_secs(10), events.recv()).await?? {
+            summaries += 1;
+            if summary.unsettled == 110 {
+                break;
+            }
+        }
+    }
+    let most = 2 + begun.elapsed().as_millis() / 200;
+    assert!(summaries <= most, "{summaries} looks at the queue for 100 clicks, not {most}");
     Ok(())
 }
