@@ -135,6 +135,9 @@ pub enum StorageError {
     /// The file was opened for reading only.
     #[error("the file was opened for reading only")]
     ReadOnly,
+    /// It was asked for from inside other work on the same file, which would have to wait for itself. A mistake of the program.
+    #[error("work on the file must not wait for more of it")]
+    Nested,
 }
 
 impl From<rusqlite::Error> for StorageError {

@@ -137,7 +137,8 @@ impl Store {
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and
     /// answers after that transaction's COMMIT is durable.
     ///
-    /// A piece must not end the transaction, and should be quick: nothing else is written meanwhile. Once the future
+    /// A piece must not end the transaction, and should be quick: nothing else is written meanwhile. One that waits for
+    /// another write of the same file is answered with [`StorageError::Nested`]: it would wait for itself. Once the future
     /// has been polled the piece will run, also when the future is dropped.
     ///
     /// # Errors
@@ -194,7 +195,8 @@ impl Store {
     }
 
     /// Runs `look` on one of a few read-only connections, in a transaction: all its statements see one state of the
-    /// file, with every write answered before.
+    /// file, with every write answered before. A look that waits for another of the same file is answered with
+    /// [`StorageError::Nested`].
     ///
     /// # Errors
     /// See [`ReadError`].

@@ -68,6 +68,11 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, ReadError<E>>) + Send + 'static,
     {
+        let this = std::thread::current().id();
+        // Another thread may be free, or wait for this one.
+        if self.threads.iter().any(|thread| thread.thread().id() == this) {
+            return Err(ReadError::Storage(StorageError::Nested));
+        }
         let look: Look = Box::new(move |connection| {
             answer(connection.map_or_else(|error| Err(ReadError::Storage(error)), |connection| run(connection, look)))
         });

@@ -246,6 +246,9 @@ impl Writer {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, WriteError<E>>) + Send + 'static,
     {
+        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
+            return Err(WriteError::Storage(StorageError::Nested));
+        }
         let piece = Box::new(Typed { work: Some(work), result: None, answer });
         let mut waiting = self.queue.lock();
         if waiting.closed {
