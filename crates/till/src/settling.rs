@@ -2,17 +2,17 @@
 
 use crate::{
     Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, network, operations, pay, queue,
-    till::not_read,
+    till::not_read, trouble,
 };
 use jiff::Timestamp;
-use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox};
+use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
 use rusqlite::{Connection, ffi};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
-use store::Store;
+use store::{LockError, Store};
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError, error::TryRecvError},
     task::{JoinError, JoinHandle},
@@ -96,20 +96,27 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::InUse`] where it runs already,
-    /// here or in another process.
+    /// here or in another process, [`TillError::Storage`] where its lock can't be made or the file can't be read.
     pub fn start_settling(&self, bank: Option<Bank>, shutdown: CancellationToken) -> Result<Settling, TillError> {
         let Some(bank) = bank else { return Ok(Settling { task: None }) };
         let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let queue = &self.inner.queue;
         let events = queue.outbox.subscribe();
         let place = self.inner.store.read_blocking(|conn| Ok(outbox::last_change(conn)?)).map_err(not_read)?;
-        let settler = queue
-            .outbox
-            .start(Arc::new(transport), shutdown.clone())
-            .map_err(|error| TillError::InUse(error.to_string()))?;
+        let watching = shutdown.child_token();
+        let settler = queue.outbox.start(Arc::new(transport), shutdown).map_err(not_started)?;
         queue.is_running.store(true, Ordering::Release);
-        tokio::spawn(network::watch(queue.outbox.clone(), shutdown));
-        Ok(Settling { task: Some(tokio::spawn(tell_on(self.clone(), place, events, settler))) })
+        tokio::spawn(network::watch(queue.outbox.clone(), watching.clone()));
+        let watched = watching.drop_guard();
+        let telling = tell_on(self.clone(), place, events, settler);
+        Ok(Settling {
+            task: Some(tokio::spawn(async move {
+                let ended = telling.await;
+                // However it ended, nobody is left whom a change of the network could wake.
+                drop(watched);
+                ended
+            })),
+        })
     }
 
     /// Asks the bank at once for what waits, by the button: for all of it, because the bank is reached for all or for none.
@@ -139,6 +146,15 @@ impl Till {
         let transport = HttpTransport::new(bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         self.inner.queue.outbox.change_bank(Arc::new(transport));
         Ok(())
+    }
+}
+
+fn not_started(error: StartError) -> TillError {
+    match error {
+        StartError::Locked(held @ LockError::Held { .. }) => TillError::InUse(held.to_string()),
+        StartError::Locked(error) => TillError::Storage(trouble::of_lock(&error)),
+        // Tables, settings, the runtime: nothing that time mends.
+        fault => TillError::Internal(fault.to_string()),
     }
 }
 

@@ -7,6 +7,7 @@ mod frozen;
 mod pay;
 mod queue;
 mod receipt;
+mod settling;
 mod uncertain;
 
 use crate::{CardPayment, Operation, Sale, State, Till, audit, audit::Signature, pay as paying};
