@@ -307,6 +307,7 @@ macro_rules! open {
 }
 
 mod attempts;
+mod awaited;
 mod backoff;
 mod breaker;
 mod cancelling;
@@ -338,6 +339,7 @@ pub mod answer;
 pub mod decide;
 
 pub use attempts::{Attempt, attempts};
+pub use awaited::{last_answer, tombstones_for};
 pub use backoff::{Backoff, Random};
 pub use cancelling::{AcceptError, CancelAs, CancelError, Cancelled, accept_offline, cancel};
 pub use changes::{Changes, bank_asked, changed_since, last_change};

@@ -1,7 +1,9 @@
 //! What changed since a place in the log of attempts: for a listener that missed events.
 
 use crate::{Operation, Till, TillError, operations};
+use jiff::Timestamp;
 use outbox::BankIdentity;
+use protocol::Key;
 use rusqlite::Connection;
 
 /// After how many told changes a listener's place moves on: more than any queue of events holds, so that what is not told by
@@ -42,6 +44,30 @@ impl Till {
     /// [`TillError::Storage`] where the file can't be read.
     pub async fn bank_asked(&self) -> Result<Option<BankIdentity>, TillError> {
         self.read(|conn| Ok(outbox::bank_asked(conn)?)).await
+    }
+}
+
+/// What somebody asks who waits until everything is settled.
+impl Till {
+    /// How many operations that were cancelled here the bank is still to be told of: those of the bank that is asked now, once it
+    /// has said who it is; else all.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] where the file can't be read.
+    pub async fn cancelled_to_tell(&self) -> Result<u32, TillError> {
+        self.read(|conn| match outbox::bank_asked(conn)? {
+            Some(bank) => Ok(outbox::tombstones_for(conn, &bank)?),
+            None => Ok(outbox::summary(conn, Timestamp::now())?.tombstones),
+        })
+        .await
+    }
+
+    /// The place in the log of the last thing that the bank said of an operation; none where it never said anything.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] where the file can't be read.
+    pub async fn last_answer(&self, key: Key) -> Result<Option<i64>, TillError> {
+        self.read(move |conn| Ok(outbox::last_answer(conn, &key)?)).await
     }
 }
 

@@ -102,7 +102,9 @@ async fn is_over(till: &Till, mut until_settled: Option<Attention>) {
 
 async fn is_all_settled(till: &Till, attention: &mut Attention) -> Result<bool, TillError> {
     let summary = till.summary().await?;
-    Ok(is_settled(&summary) && summary.tombstones == 0 && attention.was_looked_up(till).await?)
+    // One that belongs to another bank waits for that one: there is nobody to tell.
+    let all_told = summary.tombstones == 0 || till.cancelled_to_tell().await? == 0;
+    Ok(is_settled(&summary) && all_told && attention.was_looked_up(till).await?)
 }
 
 /// What is not settled and why, in one line.
@@ -182,7 +184,7 @@ fn end_of_process() -> Result<impl Future<Output = ()>, Failure> {
 /// What needed attention when this `sync` began, each with the last answer in its log: before it may be left to people, the
 /// bank is asked once more what became of it. One that belongs to another bank is not: there is nobody to ask.
 struct Attention {
-    to_look_up: HashMap<Key, i64>,
+    to_look_up: HashMap<Key, Option<i64>>,
 }
 
 impl Attention {
@@ -194,7 +196,7 @@ impl Attention {
             let page = till.operations(query).await?;
             query.after = page.operations.last().map(|operation| operation.seq);
             for operation in page.operations {
-                to_look_up.insert(operation.key, last_answer(till, operation.key).await?);
+                to_look_up.insert(operation.key, till.last_answer(operation.key).await?);
             }
             if !page.more {
                 return Ok(Self { to_look_up });
@@ -208,16 +210,11 @@ impl Attention {
             let operation = till.operation(key).await?;
             let is_elsewhere = bank.as_ref().is_some_and(|bank| operation.is_for_another_than(bank));
             let is_open = operation.state == State::NeedsAttention && !is_elsewhere;
-            if is_open && last_answer(till, key).await? <= before {
+            if is_open && till.last_answer(key).await? <= before {
                 return Ok(false);
             }
             self.to_look_up.remove(&key);
         }
         Ok(true)
     }
-}
-
-/// The last time that the bank said something of it.
-async fn last_answer(till: &Till, key: Key) -> Result<i64, TillError> {
-    Ok(till.attempts(key).await?.iter().rfind(|entry| entry.answer.is_some()).map_or(0, |entry| entry.seq))
 }

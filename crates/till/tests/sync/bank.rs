@@ -32,6 +32,8 @@ pub(crate) struct Seen {
     pub(crate) requests: u32,
     /// How often a key was looked up.
     pub(crate) lookups: u32,
+    /// How many were cancelled.
+    pub(crate) cancellations: u32,
     /// From how many requests on it charges and does not answer.
     pub(crate) answers_max: Option<u32>,
     /// Whether a look at a strange one finds it approved.
@@ -89,6 +91,10 @@ impl FakeBank {
                     }
                 }
             }
+            ("PUT", path) => {
+                let key = path.strip_suffix("/cancellation").and_then(|path| path.rsplit('/').next());
+                self.cancel(Key::parse(key.unwrap_or_default())?)?
+            }
             ("GET", path) => {
                 let key = Key::parse(path.rsplit('/').next().unwrap_or_default())?;
                 self.look_up(key)?
@@ -109,6 +115,20 @@ impl FakeBank {
         let payment = self.seen(|seen| seen.payments.entry(key).or_insert_with(|| pay(key, request, card)).clone());
         let status = if payment.status == Outcome::Approved { 201 } else { 402 };
         Ok((status, "application/json", serde_json::to_vec(&payment)?))
+    }
+
+    fn cancel(&self, key: Key) -> Result<Answer, serde_json::Error> {
+        self.seen(|seen| seen.cancellations += 1);
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let operation = Operation {
+            key,
+            state: OperationState::Cancelled,
+            kind: None,
+            created_at: at,
+            completed_at: Some(at),
+            result: None,
+        };
+        Ok((200, "application/json", serde_json::to_vec(&operation)?))
     }
 
     fn look_up(&self, key: Key) -> Result<Answer, Box<dyn Error + Send + Sync>> {

@@ -199,6 +199,31 @@ fn what_needs_attention_at_another_merchant_ends_the_wait() -> Checked {
     Ok(())
 }
 
+/// What was cancelled here and belongs to another merchant can't be told to this one.
+#[test]
+fn what_was_cancelled_of_another_merchant_is_not_waited_for() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "1")?;
+    let synced = scene.run(&["sync", "--until-settled"])?;
+    let key = text(documents(&synced)?.last().ok_or("no line")?, "key");
+    // A refund belongs to the bank of its payment before it was ever sent.
+    let refund = documents(&scene.run(&["refund", &key, "--amount", "100"])?)?;
+    assert_eq!(scene.run(&["cancel", &text(&refund[0], "key")])?.status.code(), Some(0));
+    let told = || Ok::<_, Box<dyn Error>>(scene.bank.seen(|seen| seen.cancellations));
+    let sync = |merchant| -> Checked<(Option<i32>, Duration)> {
+        scene.bank.seen(|seen| seen.merchant = Some(merchant));
+        let begun = Instant::now();
+        let ended = scene.run(&["sync", "--until-settled", "--timeout", "30s"])?;
+        Ok((ended.status.code(), begun.elapsed()))
+    };
+    let (code, took) = sync("another")?;
+    assert_eq!((code, told()?), (Some(0), 0));
+    assert!(took < Duration::from_secs(20), "it waited {took:?} for somebody who is not there");
+    // Its own is told, and waited for.
+    assert_eq!((sync("demo")?.0, told()?), (Some(0), 1));
+    Ok(())
+}
+
 #[test]
 fn asked_to_end_it_leaves_what_was_in_flight_unknown() -> Checked {
     let scene = Scene::new()?;
