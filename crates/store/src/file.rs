@@ -58,6 +58,15 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether nothing at all is in the file.
+pub(crate) fn is_missing_or_empty(path: &Path) -> io::Result<bool> {
+    match path.metadata() {
+        Ok(found) => Ok(found.len() == 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 /// The file as a URI that tells SQLite to read it without a lock or a side file.
 pub(crate) fn immutable_uri(path: &Path) -> io::Result<String> {
     let absolute = std::path::absolute(path)?;

@@ -137,9 +137,8 @@ impl Store {
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and
     /// answers after that transaction's COMMIT is durable.
     ///
-    /// A piece must not end the transaction, and should be quick: nothing else is written meanwhile. One that waits for
-    /// another write of the same file is answered with [`StorageError::Nested`]: it would wait for itself. Once the future
-    /// has been polled the piece will run, also when the future is dropped.
+    /// A piece must not end the transaction, nor wait for another write of the same file, and should be quick: nothing else
+    /// is written meanwhile. Once the future has been polled the piece will run, also when the future is dropped.
     ///
     /// # Errors
     /// See [`WriteError`]: each variant says what is known of the write.
@@ -161,7 +160,7 @@ impl Store {
     /// [`Store::write`] for code outside an async runtime: blocks this thread until the write is answered.
     ///
     /// # Errors
-    /// As [`Store::write`].
+    /// As [`Store::write`]; [`StorageError::Nested`] from inside a piece of the same file, which would wait for itself.
     pub fn write_blocking<T, E, F>(&self, priority: Priority, piece: F) -> Result<T, WriteError<E>>
     where
         T: Send + 'static,
@@ -169,6 +168,9 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
         let Some(writer) = &self.inner.writer else { return Err(WriteError::Storage(StorageError::ReadOnly)) };
+        if writer.is_this_thread() {
+            return Err(WriteError::Storage(StorageError::Nested));
+        }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         writer.submit(priority, piece, move |result| {
             let _ = reply.send(result);
@@ -195,8 +197,7 @@ impl Store {
     }
 
     /// Runs `look` on one of a few read-only connections, in a transaction: all its statements see one state of the
-    /// file, with every write answered before. A look that waits for another of the same file is answered with
-    /// [`StorageError::Nested`].
+    /// file, with every write answered before. A look must not wait for another of the same file.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -216,13 +217,16 @@ impl Store {
     /// [`Store::read`] for code outside an async runtime: blocks this thread until the answer is there.
     ///
     /// # Errors
-    /// As [`Store::read`].
+    /// As [`Store::read`]; [`StorageError::Nested`] from inside a look at the same file.
     pub fn read_blocking<T, E, F>(&self, look: F) -> Result<T, ReadError<E>>
     where
         T: Send + 'static,
         E: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
+        if self.inner.readers.is_this_thread() {
+            return Err(ReadError::Storage(StorageError::Nested));
+        }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         self.inner.readers.submit(look, move |result| {
             let _ = reply.send(result);

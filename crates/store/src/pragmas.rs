@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, ffi};
 
 use crate::error::OpenError;
+use crate::file;
 
 /// How long to wait for another program that holds the file's lock. Short: a cashier is waiting, and a bank has an
 /// honest answer for "not now".
@@ -47,25 +48,40 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// Does `work` with no patience for another program that holds the file.
+pub(crate) fn without_waiting<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let done = work(connection);
+    connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
+    done
+}
+
 /// Opens a connection that can't write.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    // Beside a file with a log SQLite makes an index of that log, which it can't on a disk that takes no write. Where there is no log the
-    // file is all there is, and on such a disk nobody changes it meanwhile.
+    // Beside a file with a log SQLite makes an index of that log, which it can't on a disk that takes no write: there the index can't
+    // be made, or, on a full one, not grow. Where there is no log the file is all there is, and on such a disk nobody else can make an
+    // index either, and so change the file meanwhile.
     let can_be_read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     let connection = match can_be_read {
-        Err(error)
-            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen)
-                && !crate::file::beside(path, "-wal").try_exists()? =>
-        {
-            Connection::open_with_flags(crate::file::immutable_uri(path)?, flags | OpenFlags::SQLITE_OPEN_URI)?
+        Err(error) if lacks_index(&error) && file::is_missing_or_empty(&file::beside(path, "-wal"))? => {
+            Connection::open_with_flags(file::immutable_uri(path)?, flags | OpenFlags::SQLITE_OPEN_URI)?
         }
         _ => connection,
     };
     common(&connection)?;
     set(&connection, "query_only", 1.into(), 1.into())?;
     Ok(connection)
+}
+
+/// Whether it was the index of the log that could not be made.
+fn lacks_index(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(ffi::SQLITE_CANTOPEN | ffi::SQLITE_IOERR_SHMOPEN | ffi::SQLITE_IOERR_SHMSIZE))
 }
 
 /// Writes the file's first page again, as it is: SQLite leaves out no write of a header field, also of the value that it has.

@@ -61,6 +61,12 @@ impl Readers {
         Ok(readers)
     }
 
+    /// Whether this is one of the reading threads. Another may be free, or wait for this one.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        let this = std::thread::current().id();
+        self.threads.iter().any(|thread| thread.thread().id() == this)
+    }
+
     pub(crate) fn submit<T, E, F, A>(&self, look: F, answer: A) -> Result<(), ReadError<E>>
     where
         T: Send + 'static,
@@ -68,11 +74,6 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, ReadError<E>>) + Send + 'static,
     {
-        let this = std::thread::current().id();
-        // Another thread may be free, or wait for this one.
-        if self.threads.iter().any(|thread| thread.thread().id() == this) {
-            return Err(ReadError::Storage(StorageError::Nested));
-        }
         let look: Look = Box::new(move |connection| {
             answer(connection.map_or_else(|error| Err(ReadError::Storage(error)), |connection| run(connection, look)))
         });

@@ -61,9 +61,10 @@ pub(crate) fn preflight(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let connection = if file::beside(path, "-journal").try_exists()? {
         // A rollback was cut short. Only a writing connection can finish it, and only then can anything be read.
         return Ok(());
-    } else if file::beside(path, "-wal").try_exists()? {
+    } else if !file::is_missing_or_empty(&file::beside(path, "-wal"))? {
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?
     } else {
+        // Nothing stands in the log: the file is all there is, and can be read where its disk has room for nothing beside it.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         Connection::open_with_flags(file::immutable_uri(path)?, flags)?
     };

@@ -211,10 +211,7 @@ impl Writer {
             Thread { path: path.to_owned(), connection, worn: false, trust: Trust::Opened, done: done.clone() };
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            // Before anybody waits for it. Where it fails, whoever writes next tries again, and is told.
-            if let Err(error) = thread.prove() {
-                tracing::error!(%error, "the file takes no durable write");
-            }
+            thread.prove_early();
             while let Some(waited) = of_thread.wait() {
                 thread.batch(&of_thread, waited);
             }
@@ -239,6 +236,11 @@ impl Writer {
         self.done.trouble().clone()
     }
 
+    /// Whether this is the writing thread, which can't wait for itself.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id())
+    }
+
     pub(crate) fn submit<T, E, F, A>(&self, priority: Priority, work: F, answer: A) -> Result<(), WriteError<E>>
     where
         T: Send + 'static,
@@ -246,9 +248,6 @@ impl Writer {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, WriteError<E>>) + Send + 'static,
     {
-        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
-            return Err(WriteError::Storage(StorageError::Nested));
-        }
         let piece = Box::new(Typed { work: Some(work), result: None, answer });
         let mut waiting = self.queue.lock();
         if waiting.closed {
@@ -411,6 +410,16 @@ impl Thread {
         Ok(())
     }
 
+    /// Proves the file before anybody waits for it, where no other program holds it. Where it is held, or fails, whoever writes
+    /// next waits for it, and is told.
+    fn prove_early(&mut self) {
+        let asked = pragmas::without_waiting(&self.connection, take_and_let_go).map_err(StorageError::from);
+        match asked.and_then(|()| self.prove()) {
+            Err(error) if !error.is_locked() => tracing::error!(%error, "the file takes no durable write"),
+            _ => {}
+        }
+    }
+
     /// Makes sure that what the file shows is durable, and that nothing else can come back.
     fn prove(&mut self) -> Result<(), StorageError> {
         if self.trust == Trust::Proven {
@@ -418,6 +427,8 @@ impl Thread {
         }
         let proven = self.replace_worn().and_then(|()| {
             if self.trust == Trust::Opened {
+                // A file that is held is found out by one wait, and not by one for the log and another for the commit.
+                take_and_let_go(&self.connection)?;
                 empty_log(&self.connection)?;
             }
             Ok(commit_header(&self.connection)?)
@@ -429,6 +440,12 @@ impl Thread {
         }
         proven
     }
+}
+
+/// Finds out whether another program keeps this one from writing.
+fn take_and_let_go(connection: &Connection) -> rusqlite::Result<()> {
+    begin(connection)?;
+    connection.execute_batch("ROLLBACK")
 }
 
 /// Copies what the log holds into the file itself. A sync that failed once may count as done with the system ever after, though

@@ -273,3 +273,24 @@ fn a_cause_is_told_once_in_the_whole_chain() -> Result<(), Box<dyn std::error::E
     assert_eq!(chain.matches("os error").count(), 1, "{chain}");
     Ok(())
 }
+
+/// A cashier waits for it: a file that another program holds is told as held after one wait for its lock, and not after one for
+/// each step.
+#[test]
+fn that_a_file_is_held_is_told_after_one_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    drop(Store::open(&path, &schema(&[FIRST])).unwrap());
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let began = std::time::Instant::now();
+    let store = Store::open(&path, &schema(&[FIRST])).unwrap();
+    let told = insert(&store, 1);
+    let took = began.elapsed();
+    assert!(matches!(told, Err(WriteError::Untrusted(_))), "{told:?}");
+    assert!((900..1_900).contains(&took.as_millis()), "told after {took:?}");
+    // Once it is free all goes on, and what was refused is not there.
+    other.execute_batch("ROLLBACK").unwrap();
+    insert(&store, 2).unwrap();
+    assert_eq!(numbers(&path).unwrap(), [2]);
+}

@@ -214,6 +214,26 @@ fn a_folder_in_use_is_refused_but_can_be_read() -> Checked {
     Ok(())
 }
 
+/// Beside its file SQLite makes an index that a full disk has no room for. Here no file may have a byte more than it has.
+#[cfg(unix)]
+#[test]
+fn what_is_saved_can_be_read_where_nothing_can_be_written() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &["--times", "3"])?)?;
+    let key = text(&paid[0], "key");
+    assert!(!data.join("till.db-shm").exists(), "there is an index already");
+    let limited = |args: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_kassa-till")]);
+        command.args(args).env("KASSA_DATA_DIR", &data).output()
+    };
+    assert_eq!(limited(&PAY)?.status.code(), Some(1), "something can be written");
+    assert_eq!(lines(&limited(&["operations", "--json"])?)?, paid);
+    assert_eq!(lines(&limited(&["log", key])?)?.len(), 1);
+    assert_eq!(lines(&limited(&["export", "payments"])?)?.len(), 3);
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_opened_is_told_in_one_line() -> Checked {
     let (dir, data) = data()?;
