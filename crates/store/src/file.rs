@@ -8,7 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Makes the file (0600) and its folder (0700) where they are missing, and makes their names durable.
-pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The file system refused.
+pub fn make_private(path: &Path) -> io::Result<()> {
     if let Some(folder) = folder_of(path)
         && !folder.try_exists()?
     {

@@ -33,6 +33,7 @@ mod writer;
 pub mod points;
 
 pub use error::{OpenError, ReadError, StorageError, WriteError};
+pub use file::make_private;
 pub use lock::{LockError, LockFile};
 pub use schema::{Migration, Schema};
 pub use writer::Work;

@@ -24,6 +24,7 @@
 
 mod amounts;
 mod audit;
+mod begun;
 mod cancelling;
 mod cart;
 mod catalogue;

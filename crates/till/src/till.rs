@@ -3,8 +3,8 @@
 use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
-    audit::Signature, cancelling, cart, catalogue, charge, demo, figures::Figures, operations, pay, queue, receipt,
-    refunds, sale, schema, settings, settling::Queue, trouble,
+    audit::Signature, begun, cancelling, cart, catalogue, charge, demo, figures::Figures, operations, pay, queue,
+    receipt, refunds, sale, schema, settings, settling::Queue, trouble,
 };
 use jiff::Timestamp;
 use outbox::ExportError;
@@ -60,7 +60,7 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::InUse`] where another process has the folder, [`TillError::Refused`] where the file is not this
-    /// program's to write, [`TillError::Storage`] where it can't be written.
+    /// program's to write, or empty or gone though a till was begun here, [`TillError::Storage`] where it can't be written.
     pub fn open(data_dir: &Path) -> Result<Self, TillError> {
         let lock = LockFile::acquire(&data_dir.join(LOCK_NAME)).map_err(|error| match error {
             LockError::Held { pid, .. } => TillError::InUse(format!(
@@ -71,6 +71,7 @@ impl Till {
             LockError::Io { .. } => TillError::Storage(trouble::of_lock(&error)),
         })?;
         let file = data_dir.join(FILE_NAME);
+        begun::check(&file)?;
         let store = Store::open(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
         let till = Self::over(store, data_dir, Some(lock));
         let signature = till.signature();
@@ -81,6 +82,7 @@ impl Till {
                 .write_blocking(Priority::Click, move |tx| first_start(tx, &signature))
                 .map_err(not_written)?;
         }
+        begun::set(&file);
         Ok(till)
     }
 
@@ -90,6 +92,7 @@ impl Till {
     /// [`TillError::Refused`] where there is no till's file, or one of another version.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, TillError> {
         let file = data_dir.join(FILE_NAME);
+        begun::check(&file)?;
         let store = Store::open_read_only(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
         Ok(Self::over(store, data_dir, None))
     }

@@ -66,7 +66,7 @@ pub(crate) fn of_lock(error: &LockError) -> String {
     }
 }
 
-fn of_io(error: &io::Error, path: &Path) -> String {
+pub(crate) fn of_io(error: &io::Error, path: &Path) -> String {
     let what = match error.kind() {
         io::ErrorKind::StorageFull => "there is no room left on the disk: make room and do it again",
         io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: mount it for writing and do it again",

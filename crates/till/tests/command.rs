@@ -251,6 +251,51 @@ fn what_cannot_be_opened_is_told_in_one_line() -> Checked {
     Ok(())
 }
 
+/// SQLite takes an empty file for a new one: a shop's data would be gone without a word.
+#[test]
+fn a_file_that_is_empty_or_gone_is_not_taken_for_a_new_till() -> Checked {
+    let (_dir, data) = data()?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    let file = data.join("till.db");
+    let copy = std::fs::read(&file)?;
+    let sync = ["sync", "--bank-url", "http://127.0.0.1:9", "--bank-token", "sk_1"];
+    for (lost, what) in [(true, "is gone"), (false, "is empty")] {
+        if lost {
+            std::fs::remove_file(&file)?
+        } else {
+            std::fs::write(&file, "")?
+        }
+        for command in [&PAY[..], &sync, &["operations"], &["export", "payments"]] {
+            let refused = run(&data, command)?;
+            assert_refused(&refused, 1, what);
+            assert_refused(&refused, 1, "put a copy of it back");
+        }
+        assert_eq!(file.metadata().map_or(0, |found| found.len()), 0, "something was begun");
+        std::fs::write(&file, &copy)?;
+        assert_eq!(lines(&run(&data, &["operations", "--json"])?)?, paid);
+    }
+    // Whoever wants it begins anew.
+    std::fs::remove_file(&file)?;
+    std::fs::remove_file(data.join("till.begun"))?;
+    assert_ne!(lines(&pay_with(&data, &[])?)?, paid);
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?.len(), 1);
+    Ok(())
+}
+
+/// A start that was killed before it had written anything, and a till of an earlier version, have no mark.
+#[test]
+fn an_empty_file_where_no_till_was_begun_is_one_that_begins() -> Checked {
+    let (_dir, data) = data()?;
+    std::fs::create_dir(&data)?;
+    std::fs::write(data.join("till.db"), "")?;
+    let paid = lines(&pay_with(&data, &[])?)?;
+    std::fs::remove_file(data.join("till.begun"))?;
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?, paid);
+    assert_eq!(lines(&pay_with(&data, &[])?)?.len(), 1);
+    assert!(data.join("till.begun").exists(), "it is marked at the next start");
+    Ok(())
+}
+
 #[cfg(unix)]
 #[test]
 fn the_folder_is_private() -> Checked {
