@@ -124,10 +124,17 @@ impl Drop for Room {
 }
 
 fn left_out<T>(why: &str) -> Result<Option<T>> {
-    // Where it must be possible, it is a failure.
-    if std::env::var_os("KASSA_MUST_MOUNT").is_some() {
+    // Where all is to be proved, what was not tried is a failure.
+    if std::env::var_os("CI").is_some_and(|value| value == "true") {
         bail!("no disk can be mounted: {why}");
     }
     println!("LEFT OUT: no disk can be mounted here, so none was full or read-only: {why}");
+    // Whoever runs all tests counts it: a green line alone would hide it.
+    if let Some(list) = std::env::var_os("KASSA_LEFT_OUT") {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let mut list = File::options().append(true).create(true).open(list)?;
+        // In one write: others append at the same time.
+        list.write_all(format!("{test}: no disk can be mounted here\n").as_bytes())?;
+    }
     Ok(None)
 }

@@ -2,6 +2,7 @@
 //! does and how long that took, and does nothing a second time that has not changed.
 
 mod bench;
+mod left_out;
 mod run;
 mod schemathesis;
 mod setup;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::{
-    schemathesis::{self, LeftOut},
-    setup,
+    left_out::LeftOut,
+    schemathesis, setup,
     step::{cargo, output, program, root, step, succeed, target},
     ui,
 };
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ui::prepare()?;
     }
 
+    let mut left_out = LeftOut::new()?;
     let mut failed: Vec<String> = Vec::new();
     let mut note = |done: Result<()>| {
         if let Err(error) = done {
@@ -74,39 +75,44 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let runnable = built.is_ok();
         note(built);
         if wants(Part::Rust) && runnable {
-            rust(&mut note);
+            rust(&mut note, &mut left_out);
         }
         if wants(Part::Window) && runnable {
             note(step("Real window", || succeed(&mut window_tests())));
         }
         if wants(Part::Conformance) && runnable {
-            conformance(&mut note);
+            conformance(&mut note, &mut left_out);
         }
         if wants(Part::Api) && runnable {
-            api(&mut note);
+            api(&mut note, &mut left_out);
         }
     }
 
     println!("\n{:.0} s in all.", start.elapsed().as_secs_f64());
+    let left_out = left_out.said()?;
     if !failed.is_empty() {
         bail!("{} failed:\n    {}", failed.len(), failed.join("\n    "));
     }
-    println!("All green.");
+    println!("All green{left_out}.");
     Ok(())
 }
 
-fn rust(note: &mut impl FnMut(Result<()>)) {
+fn rust(note: &mut impl FnMut(Result<()>), left_out: &mut LeftOut) {
     note(step("Rust: lints", || {
         succeed(cargo().args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
     }));
     if nextest() {
         note(step("Rust: tests", || {
-            succeed(cargo().args(["nextest", "run", "--workspace", "--filterset", "not binary(=window)"]))
+            let mut tests = cargo();
+            tests.args(["nextest", "run", "--workspace", "--filterset", "not binary(=window)"]);
+            succeed(left_out.of_tests(&mut tests))
         }));
         note(step("Rust: examples in the documentation", || succeed(cargo().args(["test", "--workspace", "--doc"]))));
     } else {
         note(step("Rust: tests, and examples in the documentation", || {
-            succeed(cargo().args(["test", "--workspace", "--no-fail-fast", "--", "--skip", WINDOW_MODULE]))
+            let mut tests = cargo();
+            tests.args(["test", "--workspace", "--no-fail-fast", "--", "--skip", WINDOW_MODULE]);
+            succeed(left_out.of_tests(&mut tests))
         }));
     }
     if output(cargo().args(["deny", "--version"])).is_some() {
@@ -116,7 +122,7 @@ fn rust(note: &mut impl FnMut(Result<()>)) {
             succeed(cargo().args(["deny", "--offline", "--target", &platform, "check", "bans", "licenses", "sources"]))
         }));
     } else {
-        println!("\n==> Rust: dependencies: cargo-deny is not installed, left out");
+        left_out.add("Rust: dependencies: cargo-deny is not installed");
     }
 }
 
@@ -142,10 +148,9 @@ fn nextest() -> bool {
 }
 
 /// Checks that stand outside the project, in a folder beside it: they see the programs only as a stranger does.
-fn conformance(note: &mut impl FnMut(Result<()>)) {
+fn conformance(note: &mut impl FnMut(Result<()>), left_out: &mut LeftOut) {
     let Some(shared) = shared() else {
-        println!("\n==> Bank's contract and prices: no ../shared here, left out");
-        return;
+        return left_out.add("Bank's contract and prices: there is no ../shared here");
     };
     let programs = target().join("debug");
     note(step("Bank: conformance to its contract", || {
@@ -158,11 +163,11 @@ fn conformance(note: &mut impl FnMut(Result<()>)) {
 }
 
 /// Asks the bank whether its OpenAPI document is true. Where schemathesis can't be had, that is said and is no failure.
-fn api(note: &mut impl FnMut(Result<()>)) {
+fn api(note: &mut impl FnMut(Result<()>), left_out: &mut LeftOut) {
     match schemathesis::install() {
         Ok(program) => note(schemathesis::check(&program, &schemathesis::Options::default())),
-        Err(LeftOut(why)) => {
-            println!("\n==> LEFT OUT: the bank's OpenAPI document was not asked whether it is true: {why}")
+        Err(schemathesis::LeftOut(why)) => {
+            left_out.add(&format!("the bank's OpenAPI document was not asked whether it is true: {why}"));
         }
     }
 }
