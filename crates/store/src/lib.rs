@@ -89,7 +89,7 @@ impl Store {
         points::check();
         schema::check_sqlite()?;
         schema.check_numbering()?;
-        file::make_private(path)?;
+        make_private(path)?;
         schema::preflight(path, schema)?;
         let mut connection = pragmas::open_writer(path)?;
         schema::migrate(&mut connection, path, schema)?;
