@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use anyhow::{Context, Result, ensure};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::{
@@ -118,6 +119,25 @@ async fn what_one_of_two_copies_cancelled_after_the_other_had_it_charged_is_an_a
     let log = till.log(&told[0]).await?;
     ensure!(log.iter().any(|entry| entry["event"] == "late-answer"), "no alarm in the log: {log:?}");
     ensure!(sync.said()?.contains("answered otherwise"), "no alarm: {}", sync.said()?);
+    // In the audit too, once, with what holds and what came, and who was charged for what.
+    let alarms = alarms(&till)?;
+    ensure!(alarms.len() == 1, "{} alarms in the audit: {alarms:?}", alarms.len());
+    let (who, details) = &alarms[0];
+    ensure!(who == "bank" && details["key"] == told[0].as_str() && details["amount"] == AMOUNT, "{who}: {details}");
+    ensure!(details["holds"] == "cancelled" && details["came"] == "approved", "{details}");
+    ensure!(details["result"]["amount"] == AMOUNT, "the bank's object is missing: {details}");
     ensure!(checker::one_charge_each(&copy, &bank, &told).await? == Verdict::all_approved(1));
     Ok(())
+}
+
+/// The alarms of late answers in a till's audit: who, and the particulars.
+fn alarms(till: &Till) -> Result<Vec<(String, Value)>> {
+    let file = Connection::open(till.data().join("till.db"))?;
+    let mut entries = file.prepare("SELECT who, details FROM audit WHERE what = 'late-answer' ORDER BY seq")?;
+    let rows = entries.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    rows.map(|row| {
+        let (who, details) = row?;
+        Ok((who, serde_json::from_str(&details)?))
+    })
+    .collect()
 }
