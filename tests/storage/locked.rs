@@ -17,8 +17,8 @@ use crate::{
     said::{AMOUNT, PAY, STEP_LIMIT, SYNC, SYNC_SHORT, done, ended, keys, reason, refusal},
 };
 
-/// How long a click may take to say that it can't: a cashier is waiting.
-const SAID_WITHIN: Duration = Duration::from_secs(8);
+/// How long a click may take to say that it can't: a cashier is waiting. One wait for the lock is a second.
+const SAID_WITHIN: Duration = Duration::from_millis(2_500);
 const WAITING: usize = 8;
 const AT_ONCE: usize = 4;
 const QUIET: Duration = Duration::from_secs(3);
