@@ -19,6 +19,15 @@ pub fn tombstones_for(conn: &Connection, bank: &BankIdentity) -> rusqlite::Resul
     .query_row(params![bank.bank_id.as_bytes(), bank.merchant], |row| row.get(0))
 }
 
+/// How often settling was started on this file. What the file says of the bank before the start that is waited for is an earlier
+/// one's: perhaps of another bank.
+///
+/// # Errors
+/// The file could not be read.
+pub fn starts(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("SELECT epoch FROM outbox WHERE id = 1")?.query_row([], |row| row.get(0))
+}
+
 /// The place in the log ([`Attempt::seq`](crate::Attempt::seq)) of the last thing that the bank said of an operation; none where it
 /// never said anything. Reads the log from its end on, however long it is.
 ///

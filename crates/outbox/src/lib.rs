@@ -339,7 +339,7 @@ pub mod answer;
 pub mod decide;
 
 pub use attempts::{Attempt, attempts};
-pub use awaited::{last_answer, tombstones_for};
+pub use awaited::{last_answer, starts, tombstones_for};
 pub use backoff::{Backoff, Random};
 pub use cancelling::{AcceptError, CancelAs, CancelError, Cancelled, accept_offline, cancel};
 pub use changes::{Changes, bank_asked, changed_since, last_change};

@@ -62,6 +62,14 @@ impl Till {
         .await
     }
 
+    /// How often settling was started on this file: what it says of the bank before the next start is an earlier one's.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] where the file can't be read.
+    pub async fn starts(&self) -> Result<i64, TillError> {
+        self.read(|conn| Ok(outbox::starts(conn)?)).await
+    }
+
     /// The place in the log of the last thing that the bank said of an operation; none where it never said anything.
     ///
     /// # Errors

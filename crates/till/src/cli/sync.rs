@@ -58,6 +58,11 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     all_told.cancel();
     let printed = tokio::time::timeout(READER_WAIT, printing).await;
     ended.and(stopped)?;
+    if let Some(error) = till.trouble() {
+        // What was begun may still wait for the file: the last word comes after all that is said of it.
+        let still = till.probe().await.err();
+        tracing::debug!(%error, still = ?still, "there was trouble with the file");
+    }
     let trouble = match till.trouble() {
         // No waiting helps, and nobody can say that nothing is lost.
         Some(damaged @ TillError::Refused(_)) => return Err(damaged.into()),
@@ -103,8 +108,8 @@ async fn is_over(till: &Till, mut until_settled: Option<Attention>) {
 async fn is_all_settled(till: &Till, attention: &mut Attention) -> Result<bool, TillError> {
     let summary = till.summary().await?;
     // One that belongs to another bank waits for that one: there is nobody to tell.
-    let all_told = summary.tombstones == 0 || till.cancelled_to_tell().await? == 0;
-    Ok(is_settled(&summary) && all_told && attention.was_looked_up(till).await?)
+    let is_told = summary.tombstones == 0 || attention.has_begun(till).await? && till.cancelled_to_tell().await? == 0;
+    Ok(is_settled(&summary) && is_told && attention.was_looked_up(till).await?)
 }
 
 /// What is not settled and why, in one line.
@@ -184,12 +189,14 @@ fn end_of_process() -> Result<impl Future<Output = ()>, Failure> {
 /// What needed attention when this `sync` began, each with the last answer in its log: before it may be left to people, the
 /// bank is asked once more what became of it. One that belongs to another bank is not: there is nobody to ask.
 struct Attention {
+    /// The starts of settling before this one.
+    starts: i64,
     to_look_up: HashMap<Key, Option<i64>>,
 }
 
 impl Attention {
     async fn at_start(till: &Till) -> Result<Self, TillError> {
-        let mut to_look_up = HashMap::new();
+        let (starts, mut to_look_up) = (till.starts().await?, HashMap::new());
         let state = Some(State::NeedsAttention);
         let mut query = OperationQuery { state, oldest_first: true, ..OperationQuery::default() };
         loop {
@@ -199,12 +206,23 @@ impl Attention {
                 to_look_up.insert(operation.key, till.last_answer(operation.key).await?);
             }
             if !page.more {
-                return Ok(Self { to_look_up });
+                return Ok(Self { starts, to_look_up });
             }
         }
     }
 
+    /// Whether what the file says of the bank is of this start, and not of one before it with another bank perhaps.
+    async fn has_begun(&self, till: &Till) -> Result<bool, TillError> {
+        Ok(till.starts().await? > self.starts)
+    }
+
     async fn was_looked_up(&mut self, till: &Till) -> Result<bool, TillError> {
+        if self.to_look_up.is_empty() {
+            return Ok(true);
+        }
+        if !self.has_begun(till).await? {
+            return Ok(false);
+        }
         let bank = till.bank_asked().await?;
         while let Some((&key, &before)) = self.to_look_up.iter().next() {
             let operation = till.operation(key).await?;

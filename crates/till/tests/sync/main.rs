@@ -196,6 +196,10 @@ fn what_needs_attention_at_another_merchant_ends_the_wait() -> Checked {
     assert_eq!(synced.status.code(), Some(4), "{}", String::from_utf8_lossy(&synced.stderr));
     assert!(begun.elapsed() < Duration::from_secs(40), "it waited for a look that nobody makes");
     assert_eq!(scene.bank.seen(|seen| seen.lookups), lookups);
+    // Back at its own it is looked up, whatever bank was there the time before.
+    scene.bank.seen(|seen| seen.merchant = None);
+    assert_eq!(scene.run(&["sync", "--until-settled"])?.status.code(), Some(4));
+    assert!(scene.bank.seen(|seen| seen.lookups) > lookups, "the bank of an earlier start was believed");
     Ok(())
 }
 
