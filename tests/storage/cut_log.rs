@@ -12,6 +12,7 @@ use crate::{
         checker::{self, Verdict},
         relay::{Moment, Relay},
         till::Till,
+        until,
     },
     said::{AMOUNT, SYNC, done},
 };
@@ -38,6 +39,11 @@ async fn with_the_end_of_its_log_lost_the_till_charges_once_each() -> Result<()>
     relay.hold_at(Moment::HalfAnswered, DIES_AT);
     let mut sync = till.start("sync", SYNC, Some(&relay.url))?;
     relay.holds(1, LIMIT).await?;
+    // Read is not yet stored.
+    until("the answers before it are stored", LIMIT, async || {
+        Ok((approved(till).await? == DIES_AT as usize - 1).then_some(()))
+    })
+    .await?;
     sync.kill()?;
     relay.let_go();
     let log = &fs::read(till.data().join("till.db-wal"))?;
@@ -52,6 +58,10 @@ async fn with_the_end_of_its_log_lost_the_till_charges_once_each() -> Result<()>
     println!("Results that the till still knew of, each time: {known:?}");
     ensure!(known.contains(&0) && known.contains(&4), "the cuts made no difference");
     Ok(())
+}
+
+async fn approved(till: &Till) -> Result<usize> {
+    Ok(till.operations().await?.iter().filter(|operation| operation["state"] == "approved").count())
 }
 
 /// Cuts the log, or breaks it from there on by one wrong byte, and goes on. Gives how many results the till still knew of.
@@ -74,7 +84,7 @@ async fn with_log_cut(
     fs::write(till.data().join("till.db-wal"), &log)?;
     // Where there is none, the log is read anew.
     fs::remove_file(till.data().join("till.db-shm"))?;
-    let known = till.operations().await?.iter().filter(|operation| operation["state"] == "approved").count();
+    let known = approved(&till).await?;
     done(&mut till.start("sync", SYNC, Some(&bank.url))?).await?;
     ensure!(checker::one_charge_each(&till, bank, told).await? == Verdict::all_approved(CLICKS));
     Ok(known)
