@@ -101,6 +101,15 @@ impl Disk {
     }
 }
 
+/// What is free for us on the disk that a folder is on, in bytes.
+///
+/// # Errors
+/// The folder is not there.
+pub fn free_bytes(folder: &Path) -> Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// The kind of file system that a folder is on, as the system names it.
 pub fn file_system(folder: &Path) -> Result<String> {
     let folder = folder.canonicalize()?;
@@ -169,6 +178,13 @@ mod tests {
     fn waiting_is_not_busy() {
         assert_eq!(busy_ticks("cpu  1 2 4 1000 1000 8 16 32 1000 0"), Some(63));
         assert_eq!(busy_ticks("cpu0 1 2 4"), None);
+    }
+
+    #[test]
+    fn a_disk_has_some_bytes_free() {
+        let free = free_bytes(&std::env::temp_dir()).unwrap();
+        assert!((1 << 20..1 << 60).contains(&free), "{free}");
+        assert!(free_bytes(Path::new("/no/such/folder")).is_err());
     }
 
     #[test]

@@ -13,10 +13,11 @@ use jiff::Timestamp;
 use measure::{latency::Latencies, ready::Setting};
 use rusqlite::Connection;
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use store::{Priority, Store};
+use store::{Priority, Store, Work};
 
 /// Between two clicks while the queue drains: more often than any cashier, and still a small share of the work.
 const PACE: Duration = Duration::from_millis(5);
@@ -54,6 +55,11 @@ impl Clicks {
         Ok(())
     }
 
+    /// Takes what the writer did between two looks.
+    fn worked(&mut self, before: Work, after: Work) {
+        (self.commits, self.commit_time) = (after.commits - before.commits, after.commit_time - before.commit_time);
+    }
+
     /// The mean COMMIT of the writer, in milliseconds.
     pub(crate) fn commit_ms(&self) -> f64 {
         self.commit_time.as_secs_f64() * 1e3 / (self.commits.max(1)) as f64
@@ -78,21 +84,28 @@ pub(crate) struct Clicker {
     /// Those that were settled by the bank since the file was made.
     settled: u64,
     filled: u64,
+    place: PathBuf,
     path: PathBuf,
     twin: PathBuf,
 }
 
 impl Clicker {
     /// Makes the files with that many operations in them.
-    pub(crate) fn make(place: &Path, patterns: &Patterns, operations: u64) -> Result<Self> {
+    pub(crate) fn make(stage: &mut Stage, patterns: &Patterns, operations: u64) -> Result<Self> {
+        let place = stage.place()?;
         let path = place.join("outbox.db");
-        fill::file(&path, patterns, operations)?;
+        fill::file(&path, patterns, operations, &stage.end)?;
         let twin = fill::twin(&path)?;
         let store = Store::open(&path, &queue::schema())?;
         let (raw, _) = raw::open(&twin)?;
         let unsettled = if operations == 0 { 0 } else { fill::OPEN };
         let pattern = patterns.open.clone();
-        Ok(Self { store, raw, pattern, unsettled, settled: 0, filled: operations, path, twin })
+        Ok(Self { store, raw, pattern, unsettled, settled: 0, filled: operations, place, path, twin })
+    }
+
+    /// How large the file is.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        Ok(fs::metadata(&self.path)?.len())
     }
 
     /// How both connections say that they are set.
@@ -103,27 +116,51 @@ impl Clicker {
         Ok([ours, raw])
     }
 
-    /// Clicks with nothing else going on.
-    pub(crate) async fn alone(mut self, pairs: u64) -> Result<(Self, Clicks)> {
+    /// Clicks with nothing else going on: one on each of the files in turn, so that what is slow for a while is so for all of them.
+    pub(crate) async fn alone(mut clickers: Vec<Self>, pairs: u64) -> Result<Vec<(Self, Clicks)>> {
         // In a task, as commands of the window and of the command line are.
         let clicking = async move {
-            let mut clicks = Clicks::new()?;
-            let before = self.store.work();
+            let rows = clickers.iter().map(Self::rows).collect::<Result<Vec<_>>>()?;
+            let before: Vec<_> = clickers.iter().map(|clicker| clicker.store.work()).collect();
+            let mut seen = clickers.iter().map(|_| Clicks::new()).collect::<Result<Vec<_>>>()?;
             for _ in 0..pairs {
-                self.pair(&mut clicks).await?;
+                for (clicker, clicks) in clickers.iter_mut().zip(&mut seen) {
+                    clicker.pair(clicks).await?;
+                }
             }
-            let after = self.store.work();
-            (clicks.commits, clicks.commit_time) =
-                (after.commits - before.commits, after.commit_time - before.commit_time);
-            anyhow::Ok((self, clicks))
+            for ((clicker, before), clicks) in clickers.iter().zip(before).zip(&mut seen) {
+                clicks.worked(before, clicker.store.work());
+            }
+            for (clicker, before) in clickers.iter().zip(rows) {
+                clicker.check_pairs(before, pairs)?;
+            }
+            anyhow::Ok(clickers.into_iter().zip(seen).collect())
         };
         tokio::spawn(clicking).await?
+    }
+
+    /// Rows of operations and of the log of attempts, in the file and in its twin.
+    fn rows(&self) -> Result<[[u64; 2]; 2]> {
+        let file = Connection::open(&self.path)?;
+        let rows = |db: &Connection| anyhow::Ok([rows(db, "operations")?, rows(db, "attempts")?]);
+        Ok([rows(&file)?, rows(&self.raw)?])
+    }
+
+    /// Fails unless each click and each raw commit made the same rows: an operation, and a line of the log.
+    fn check_pairs(&self, before: [[u64; 2]; 2], pairs: u64) -> Result<()> {
+        let after = self.rows()?;
+        let wanted = before.map(|rows| rows.map(|count| count + pairs));
+        ensure!(
+            after == wanted,
+            "{pairs} clicks and raw commits made {after:?} operations and log lines of {before:?}"
+        );
+        Ok(())
     }
 
     /// Clicks while a backlog drains, at a real bank.
     pub(crate) async fn draining(mut self, stage: &mut Stage, backlog: u64) -> Result<(Self, Clicks)> {
         drain::save(&self.store, backlog).await?;
-        fill::in_batches(&self.raw, backlog, |_| {
+        fill::in_batches(&self.raw, backlog, &stage.end, |_| {
             self.pattern.insert(&self.raw, &self.pattern.copy(&Name::new(Timestamp::now())))
         })?;
         self.unsettled += backlog;
@@ -138,9 +175,7 @@ impl Clicker {
                 self.pair(&mut clicks).await?;
                 tokio::time::sleep(PACE).await;
             }
-            let after = self.store.work();
-            (clicks.commits, clicks.commit_time) =
-                (after.commits - before.commits, after.commit_time - before.commit_time);
+            clicks.worked(before, self.store.work());
             draining.settled().await?;
             draining.end().await?;
             anyhow::Ok((self, clicks))
@@ -174,21 +209,26 @@ impl Clicker {
         clicks.raw.record(begin.elapsed())
     }
 
-    /// Fails unless both files hold as many rows.
+    /// Removes both files, and fails unless they hold as many rows.
     pub(crate) fn check(self) -> Result<()> {
-        let Self { store, raw, path, twin, .. } = self;
+        let Self { store, raw, path, twin, place, .. } = self;
         drop((store, raw));
-        same_rows(&path, &twin, &["operations"])
+        same_rows(&path, &twin, &["operations"])?;
+        Ok(fs::remove_dir_all(place)?)
     }
+}
+
+/// How many rows a table has.
+fn rows(db: &Connection, table: &str) -> Result<u64> {
+    let count: i64 = db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+    Ok(u64::try_from(count)?)
 }
 
 /// Fails unless these tables hold as many rows in one file as in the other.
 pub(crate) fn same_rows(path: &Path, twin: &Path, tables: &[&str]) -> Result<()> {
     let (ours, raw) = (Connection::open(path)?, Connection::open(twin)?);
     for table in tables {
-        let count =
-            |db: &Connection| db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
-        let (ours, raw) = (count(&ours)?, count(&raw)?);
+        let (ours, raw) = (rows(&ours, table)?, rows(&raw, table)?);
         ensure!(ours == raw, "{table} holds {ours} rows, and {raw} in the raw file");
     }
     Ok(())

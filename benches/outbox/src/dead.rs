@@ -24,7 +24,7 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 
 /// What the figure is about.
-const HOUR: Duration = Duration::from_secs(3_600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 /// When a call into nothing is given up.
 const TIME_OUT: Duration = Duration::from_secs(10);
 /// Before the sample in real time: until the back-off has grown to its cap.
@@ -114,12 +114,12 @@ impl Transport for DeadBank {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Passed {
     pub(crate) calls: u64,
-    /// How much of the hour had passed when it ended.
+    /// How much time had passed when it ended.
     pub(crate) passed: Duration,
 }
 
 impl Passed {
-    /// Calls in an hour; where it ended early, at least so many.
+    /// Calls in an hour as in the time that passed; where it ended early, at least so many.
     pub(crate) fn per_hour(&self) -> f64 {
         // The first second of a storm says little more than that it is one.
         let passed = self.passed.max(Duration::from_secs(1));
@@ -127,8 +127,8 @@ impl Passed {
     }
 }
 
-/// An hour with a bank that is dead that way, in time that leaps. It ends early where the bank is stormed.
-pub(crate) async fn hour(stage: &mut Stage, death: Death, waiting: u64) -> Result<Passed> {
+/// Some time with a bank that is dead that way, in time that leaps. It ends early where the bank is stormed.
+pub(crate) async fn pass(stage: &mut Stage, death: Death, waiting: u64, time: Duration) -> Result<Passed> {
     let place = stage.place()?;
     let store = Store::open(&place.join("outbox.db"), &queue::schema())?;
     drain::save(&store, waiting).await?;
@@ -143,7 +143,7 @@ pub(crate) async fn hour(stage: &mut Stage, death: Death, waiting: u64) -> Resul
         }
     };
     tokio::select! {
-        passed = clock.pass(HOUR, &store) => passed?,
+        passed = clock.pass(time, &store) => passed?,
         () = stormed => {}
     }
     let passed = Passed { calls: calls(), passed: clock.monotonic() };

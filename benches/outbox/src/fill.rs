@@ -16,6 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use store::{Priority, Store};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Operations between two commits.
@@ -124,15 +125,15 @@ impl Patterns {
 }
 
 /// Makes a file with that many final operations, and some open ones beside them where there are any.
-pub(crate) fn file(path: &Path, patterns: &Patterns, operations: u64) -> Result<()> {
+pub(crate) fn file(path: &Path, patterns: &Patterns, operations: u64, end: &CancellationToken) -> Result<()> {
     drop(Store::open(path, &queue::schema())?);
     fast(path, |db| {
-        in_batches(db, operations, |number| {
+        in_batches(db, operations, end, |number| {
             let name = Name::new(spread(number, operations));
             patterns.settled.insert(db, &patterns.settled.copy(&name))
         })?;
         let open = if operations == 0 { 0 } else { OPEN };
-        in_batches(db, open, |_| patterns.open.insert(db, &patterns.open.copy(&Name::new(Timestamp::now()))))
+        in_batches(db, open, end, |_| patterns.open.insert(db, &patterns.open.copy(&Name::new(Timestamp::now()))))
     })
 }
 
@@ -143,9 +144,15 @@ pub(crate) fn spread(number: u64, of: u64) -> Timestamp {
     Timestamp::now() - before
 }
 
-/// Does something so many times, in transactions of many.
-pub(crate) fn in_batches(db: &Connection, count: u64, mut work: impl FnMut(u64) -> Result<()>) -> Result<()> {
+/// Does something so many times, in transactions of many, unless the run is told to end meanwhile.
+pub(crate) fn in_batches(
+    db: &Connection,
+    count: u64,
+    end: &CancellationToken,
+    mut work: impl FnMut(u64) -> Result<()>,
+) -> Result<()> {
     for begin in (0..count).step_by(usize::try_from(BATCH)?) {
+        ensure!(!end.is_cancelled(), "told to end");
         db.execute_batch("BEGIN IMMEDIATE")?;
         (begin..(begin + BATCH).min(count)).try_for_each(&mut work)?;
         db.execute_batch("COMMIT")?;

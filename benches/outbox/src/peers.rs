@@ -1,7 +1,14 @@
 //! Two job queues over SQLite, each a program of its own because its SQLite can't be linked beside ours: how long it takes to save a
 //! job, how quickly ten thousand are run, and what is left of them by a kill.
 
-use crate::{bank::SECRET, kill::Survived, queue, stage::Stage, stub_bank::StubBank};
+use crate::{
+    bank::SECRET,
+    drain::Way,
+    kill::{self, Survived},
+    queue,
+    stage::Stage,
+    stub_bank::StubBank,
+};
 use anyhow::{Context, Result, bail, ensure};
 use measure::{latency::Latencies, machine::Disk, process::Process, ready::Setting};
 use protocol::Key;
@@ -21,43 +28,111 @@ pub(crate) enum Peer {
     Apalis,
 }
 
-/// A job queue, as it is or with WAL and FULL forced on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Contender {
-    pub(crate) peer: Peer,
-    pub(crate) forced: bool,
-}
-
-impl Contender {
-    pub(crate) const ALL: [Self; 4] = [
-        Self { peer: Peer::Effectum, forced: false },
-        Self { peer: Peer::Effectum, forced: true },
-        Self { peer: Peer::Apalis, forced: false },
-        Self { peer: Peer::Apalis, forced: true },
-    ];
-
-    pub(crate) const fn program(self) -> &'static str {
-        match self.peer {
-            Peer::Effectum => "effectum-peer",
-            Peer::Apalis => "apalis-sqlite-peer",
+impl Peer {
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Effectum => "effectum-peer",
+            Self::Apalis => "apalis-sqlite-peer",
         }
     }
 
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Effectum => "effectum",
+            Self::Apalis => "apalis-sqlite",
+        }
+    }
+}
+
+/// Who saves jobs and runs them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Contender {
+    /// Ours.
+    Outbox,
+    /// A job queue, as it is or with WAL and FULL forced on it.
+    Queue { peer: Peer, forced: bool },
+}
+
+impl Contender {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Outbox,
+        Self::Queue { peer: Peer::Effectum, forced: false },
+        Self::Queue { peer: Peer::Effectum, forced: true },
+        Self::Queue { peer: Peer::Apalis, forced: false },
+        Self::Queue { peer: Peer::Apalis, forced: true },
+    ];
+
     pub(crate) fn name(self) -> String {
-        let name = match self.peer {
-            Peer::Effectum => "effectum",
-            Peer::Apalis => "apalis-sqlite",
-        };
-        if self.forced { format!("{name}, WAL and FULL forced") } else { format!("{name}, as it is") }
+        match self {
+            Self::Outbox => "outbox".to_owned(),
+            Self::Queue { peer, forced: false } => format!("{}, as it is", peer.name()),
+            Self::Queue { peer, forced: true } => format!("{}, WAL and FULL forced", peer.name()),
+        }
     }
 
+    /// Fails where it is a program that was not built.
+    pub(crate) fn check_built(self, stage: &Stage) -> Result<()> {
+        match self {
+            Self::Outbox => Ok(()),
+            Self::Queue { peer, .. } => stage.program(peer.program()).map(|_| ()),
+        }
+    }
+
+    /// Saves so many jobs one by one.
+    pub(crate) async fn saving(self, stage: &mut Stage, jobs: u64) -> Result<Saving> {
+        match self {
+            Self::Outbox => ours(stage, jobs).await,
+            Self::Queue { peer, forced } => saving(stage, Program { peer, forced }, jobs).await,
+        }
+    }
+
+    /// Runs so many saved jobs, each a payment at a fresh bank, and gives how long it took.
+    pub(crate) async fn drain(self, stage: &mut Stage, jobs: u64) -> Result<Duration> {
+        match self {
+            Self::Outbox => Way::Outbox.drain(stage, jobs).await,
+            Self::Queue { peer, forced } => drain(stage, Program { peer, forced }, jobs).await,
+        }
+    }
+
+    /// Saves jobs, kills whoever runs them in the middle, starts it again, and waits that long for what is missing.
+    pub(crate) async fn survive(self, stage: &mut Stage, jobs: u64, patience: Duration) -> Result<Survived> {
+        match self {
+            Self::Outbox => {
+                let survived = kill::survive(stage, usize::try_from(jobs)?).await?;
+                ensure!(survived.missing == 0, "the outbox lost something by a kill: {survived:?}");
+                Ok(survived)
+            }
+            Self::Queue { peer, forced } => survive(stage, Program { peer, forced }, jobs, patience).await,
+        }
+    }
+}
+
+/// A job queue's program, and how it is started.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    peer: Peer,
+    forced: bool,
+}
+
+impl Program {
     fn command(self, stage: &Stage, what: &str, file: &Path, count: u64) -> Result<Command> {
-        let mut command = stage.program(self.program())?;
+        let mut command = stage.program(self.peer.program())?;
         if self.forced {
             command.arg("--forced");
         }
         command.arg(what).arg(file).arg(count.to_string());
         Ok(command)
+    }
+
+    /// Fails where WAL and FULL were to be forced, and it says otherwise of itself.
+    fn check_forced(self, said: &Said) -> Result<()> {
+        if self.forced {
+            for (name, wanted) in [("journal_mode", "wal"), ("synchronous", "2")] {
+                let is = said.settings.iter().find(|setting| setting.name == name).map(|setting| &setting.value);
+                ensure!(is.is_some_and(|is| is == wanted), "{name} is {is:?}, and {wanted} was forced");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -78,13 +153,39 @@ pub(crate) struct Said {
     pub(crate) settings: Vec<Setting>,
 }
 
+impl Said {
+    /// Puts what it said another time to this: a setting that was another one then is named beside the first.
+    fn add(&mut self, other: &Self) {
+        for (setting, then) in self.settings.iter_mut().zip(&other.settings) {
+            if !setting.value.split(", then ").any(|value| value == then.value) {
+                setting.value = format!("{}, then {}", setting.value, then.value);
+            }
+        }
+    }
+}
+
 /// How long it took to save jobs one by one.
 #[derive(Debug, Clone)]
 pub(crate) struct Saving {
     pub(crate) latencies: Latencies,
-    /// Flushes of the disk's cache for each, where the disk counts them: what is synced shows here, whatever is set.
-    pub(crate) flushes: Option<f64>,
+    /// Flushes of the disk's cache meanwhile, where the disk counts them: what is synced shows here, whatever is set.
+    pub(crate) flushes: Option<u64>,
     pub(crate) said: Said,
+}
+
+impl Saving {
+    /// Flushes for each that was saved.
+    pub(crate) fn flushes_each(&self) -> Option<f64> {
+        Some(self.flushes? as f64 / self.latencies.count().max(1) as f64)
+    }
+
+    /// Puts that of another round to this.
+    pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
+        self.latencies.add(&other.latencies)?;
+        self.flushes = self.flushes.zip(other.flushes).map(|(all, more)| all + more);
+        self.said.add(&other.said);
+        Ok(())
+    }
 }
 
 /// What a peer's process says next.
@@ -96,32 +197,35 @@ async fn event(process: &mut Process) -> Result<Event> {
 }
 
 /// Saves so many jobs one by one.
-pub(crate) async fn saving(stage: &mut Stage, contender: Contender, jobs: u64) -> Result<Saving> {
+async fn saving(stage: &mut Stage, program: Program, jobs: u64) -> Result<Saving> {
     let place = stage.place()?;
     let disk = Disk::of(&place)?;
-    let mut command = contender.command(stage, "latency", &place.join("jobs.db"), jobs)?;
+    let mut command = program.command(stage, "latency", &place.join("jobs.db"), jobs)?;
     let before = disk.flushes();
     let mut process = Process::start("peer", &mut command, stage.folder())?;
     let Event::Latency { version, settings, latencies_us } = event(&mut process).await? else {
         bail!("a peer says something else");
     };
-    let flushes = disk.flushes().zip(before).map(|(after, before)| (after - before) as f64 / jobs as f64);
+    let flushes = disk.flushes().zip(before).map(|(after, before)| after - before);
     process.succeeded().await?;
     ensure!(latencies_us.len() as u64 == jobs, "{} latencies of {jobs} jobs", latencies_us.len());
     let mut latencies = Latencies::new()?;
     for us in latencies_us {
         latencies.record(Duration::from_micros(us))?;
     }
+    let said = Said { version, settings };
+    program.check_forced(&said)?;
     fs::remove_dir_all(place)?;
-    Ok(Saving { latencies, flushes, said: Said { version, settings } })
+    Ok(Saving { latencies, flushes, said })
 }
 
 /// Has the outbox save as many operations one by one.
-pub(crate) async fn ours(stage: &mut Stage, operations: u64) -> Result<Saving> {
+async fn ours(stage: &mut Stage, operations: u64) -> Result<Saving> {
     let place = stage.place()?;
     let disk = Disk::of(&place)?;
     let store = Store::open(&place.join("outbox.db"), &queue::schema())?;
-    let settings = queue::settings(&store).await?;
+    let mut settings = queue::settings(&store).await?;
+    settings.push(Setting::read("version", rusqlite::version().to_owned(), None)?);
     let saving = store.clone();
     let before = disk.flushes();
     let saved = tokio::spawn(async move {
@@ -135,17 +239,17 @@ pub(crate) async fn ours(stage: &mut Stage, operations: u64) -> Result<Saving> {
         anyhow::Ok(latencies)
     });
     let latencies = saved.await??;
-    let flushes = disk.flushes().zip(before).map(|(after, before)| (after - before) as f64 / operations as f64);
+    let flushes = disk.flushes().zip(before).map(|(after, before)| after - before);
     drop(store);
     fs::remove_dir_all(place)?;
     Ok(Saving { latencies, flushes, said: Said { version: "outbox".to_owned(), settings } })
 }
 
 /// Runs so many saved jobs, each a payment at a fresh bank, and gives how long it took.
-pub(crate) async fn drain(stage: &mut Stage, contender: Contender, jobs: u64) -> Result<(Duration, Said)> {
+async fn drain(stage: &mut Stage, program: Program, jobs: u64) -> Result<Duration> {
     let place = stage.place()?;
     let bank = stage.fresh_bank().await?;
-    let mut command = contender.command(stage, "drain", &place.join("jobs.db"), jobs)?;
+    let mut command = program.command(stage, "drain", &place.join("jobs.db"), jobs)?;
     command.args([bank.url.as_str(), SECRET]);
     let mut process = Process::start("peer", &mut command, stage.folder())?;
     let Event::Drained { version, settings, seconds } = event(&mut process).await? else {
@@ -155,22 +259,18 @@ pub(crate) async fn drain(stage: &mut Stage, contender: Contender, jobs: u64) ->
     let ledger = stage.ledger().await?;
     ensure!(ledger.distinct_keys == jobs, "{jobs} jobs were run, and the gateway counts {ledger:?}");
     bank.clear().await?;
+    program.check_forced(&Said { version, settings })?;
     fs::remove_dir_all(place)?;
-    Ok((Duration::from_secs_f64(seconds), Said { version, settings }))
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Saves jobs while they are run, kills the process in the middle, starts it again, and waits that long for what is missing.
-pub(crate) async fn survive(
-    stage: &mut Stage,
-    contender: Contender,
-    jobs: u64,
-    patience: Duration,
-) -> Result<Survived> {
+async fn survive(stage: &mut Stage, program: Program, jobs: u64, patience: Duration) -> Result<Survived> {
     let place = stage.place()?;
     let file = place.join("jobs.db");
     let bank = StubBank::start(Duration::from_millis(5)).await?;
     let work = |stage: &Stage, count: u64| {
-        let mut command = contender.command(stage, "work", &file, count)?;
+        let mut command = program.command(stage, "work", &file, count)?;
         command.args([bank.url.as_str(), SECRET]);
         Process::start("peer", &mut command, stage.folder())
     };

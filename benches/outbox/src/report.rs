@@ -15,10 +15,9 @@ use measure::{
 };
 use std::{collections::BTreeMap, time::Duration};
 
-/// What was seen of a job queue.
+/// What was seen of a job queue, or of the outbox as one.
 #[derive(Default)]
 pub(crate) struct PeerFigures {
-    pub(crate) said: Option<Said>,
     pub(crate) saving: Option<Saving>,
     /// Jobs per second, of each round.
     pub(crate) drain: Vec<f64>,
@@ -41,9 +40,6 @@ pub(crate) struct Figures {
     pub(crate) sample: Option<Sample>,
     /// By operations in the file: from the kill to the first request, of each round.
     pub(crate) kills: BTreeMap<u64, Vec<Duration>>,
-    /// Saving one by one and being killed in the middle, as the job queues.
-    pub(crate) saving: Option<Saving>,
-    pub(crate) survived: Option<Survived>,
     pub(crate) peers: BTreeMap<Contender, PeerFigures>,
     /// Who could not be measured, and why.
     pub(crate) left_out: Vec<(String, String)>,
@@ -150,14 +146,15 @@ impl Figures {
         if self.hours.is_empty() {
             return None;
         }
-        let mut table = Table::new(&["a bank that is dead", "requests in the hour"]);
+        let mut table = Table::new(&["a bank that is dead", "requests", "in s", "an hour"]);
         for (death, passed) in &self.hours {
-            let requests = if passed.calls < STORM {
-                count(passed.calls)
+            let seconds = format!("{:.0}", passed.passed.as_secs_f64());
+            let (requests, an_hour) = if passed.calls < STORM {
+                (count(passed.calls), rounded(passed.per_hour()))
             } else {
-                format!("{} within {:.0} s, then stopped", count(passed.calls), passed.passed.as_secs_f64())
+                (format!("{}, then stopped", count(passed.calls)), format!("{} or more", rounded(passed.per_hour())))
             };
-            table.row(vec![death.name().to_owned(), requests]);
+            table.row(vec![death.name().to_owned(), requests, seconds, an_hour]);
         }
         let mut text = format!("### Requests to a dead bank\n\n{}", table.text());
         if let Some(Sample { run_up, calls, seconds }) = &self.sample {
@@ -199,9 +196,9 @@ impl Figures {
     }
 
     fn peers_speed(&self) -> String {
-        let ours = self.saving.as_ref();
-        let ours_drain = self.drain.get(&Way::Outbox).and_then(|rates| median(rates));
-        let ours_drained = self.drain.get(&Way::Outbox).map_or(&[][..], Vec::as_slice);
+        let ours = self.peers.get(&Contender::Outbox);
+        let ours_saving = ours.and_then(|ours| ours.saving.as_ref());
+        let ours_rate = ours.and_then(|ours| median(&ours.drain));
         let p50 = |saving: &Saving| saving.latencies.quantile_ms(0.5);
         let mut table = Table::new(&[
             "",
@@ -215,29 +212,27 @@ impl Figures {
             "least–most",
             "× outbox",
         ]);
-        let mut row = |name: String, said: Option<&Said>, saving: Option<&Saving>, drained: &[f64]| {
-            let said = said.map(|said| &said.settings[..]);
-            let flushes = saving.and_then(|saving| saving.flushes);
-            let rate = median(drained);
+        for (contender, PeerFigures { saving, drain, .. }) in &self.peers {
+            let said = saving.as_ref().map(|saving| &saving.said.settings[..]);
+            let flushes = saving.as_ref().and_then(Saving::flushes_each);
+            let of = |share: f64| saving.as_ref().map(|saving| saving.latencies.quantile_ms(share));
+            let rate = median(drain);
             table.row(vec![
-                name,
+                contender.name(),
                 setting(said, "journal_mode"),
                 setting(said, "synchronous"),
                 flushes.map_or_else(dash, |flushes| format!("{flushes:.2}")),
-                saving.map_or_else(dash, |saving| format!("{:.2}", p50(saving))),
-                saving.map_or_else(dash, |saving| format!("{:.2}", saving.latencies.quantile_ms(0.99))),
-                saving.map_or_else(dash, |saving| times(p50(saving), ours.map(p50))),
+                of(0.5).map_or_else(dash, |ms| format!("{ms:.2}")),
+                of(0.99).map_or_else(dash, |ms| format!("{ms:.2}")),
+                of(0.5).map_or_else(dash, |ms| times(ms, ours_saving.map(p50))),
                 rate.map_or_else(dash, rounded),
-                range(drained),
-                rate.map_or_else(dash, |rate| times(rate, ours_drain)),
+                range(drain),
+                rate.map_or_else(dash, |rate| times(rate, ours_rate)),
             ]);
-        };
-        row("outbox".to_owned(), ours.map(|saving| &saving.said), ours, ours_drained);
-        for (contender, PeerFigures { said, saving, drain, .. }) in &self.peers {
-            row(contender.name(), said.as_ref(), saving.as_ref(), drain);
         }
         let mut text = table.text();
-        let versions: Vec<_> = self.peers.values().filter_map(|peer| peer.said.as_ref()).map(version).collect();
+        let versions: Vec<_> =
+            self.peers.values().filter_map(|peer| peer.saving.as_ref()).map(|saving| version(&saving.said)).collect();
         let mut versions: Vec<_> = versions.iter().map(String::as_str).collect();
         versions.dedup();
         if !versions.is_empty() {
@@ -255,9 +250,8 @@ impl Figures {
             "asked for again",
             "all run after",
         ]);
-        let ours = self.survived.iter().map(|survived| ("outbox".to_owned(), survived));
-        let theirs = self.peers.iter().filter_map(|(peer, figures)| Some((peer.name(), figures.survived.as_ref()?)));
-        for (name, survived) in ours.chain(theirs) {
+        for (contender, PeerFigures { survived, .. }) in &self.peers {
+            let (name, Some(survived)) = (contender.name(), survived) else { continue };
             let Survived { saved, before, missing, twice, took } = survived;
             let took =
                 took.map_or_else(|| "not within the time".to_owned(), |took| format!("{:.1} s", took.as_secs_f64()));
@@ -370,6 +364,6 @@ mod tests {
             (Death::Page, Passed { calls: STORM, passed: Duration::from_secs(2) }),
         ]);
         let text = Figures { hours, ..Figures::default() }.text();
-        assert!(text.contains(" 251 |") && text.contains("3,000 within 2 s, then stopped"), "{text}");
+        assert!(text.contains(" 251 | 3,600 |     251 |") && text.contains("3,000, then stopped |    2 |"), "{text}");
     }
 }

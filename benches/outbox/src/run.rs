@@ -5,7 +5,8 @@ use crate::{
     dead::{self, Death},
     drain::Way,
     fill::Patterns,
-    kill, peers,
+    kill,
+    peers::Contender,
     report::Figures,
     soak,
     stage::Stage,
@@ -20,6 +21,7 @@ use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 
 /// The name of the generated part with the tables.
 const TABLES: &str = "bench outbox";
@@ -80,6 +82,8 @@ struct Scale {
     /// Operations that are drained, or wait.
     operations: u64,
     kills: usize,
+    /// How long a bank is dead, in time that leaps.
+    dead_for: Duration,
     sample_s: f64,
     /// Jobs that a queue saves one by one.
     saved: u64,
@@ -99,6 +103,7 @@ impl Scale {
                 till_pairs: 50,
                 operations: 300,
                 kills: 2,
+                dead_for: Duration::from_secs(600),
                 sample_s: 1.0,
                 saved: 100,
                 killed: 100,
@@ -112,6 +117,7 @@ impl Scale {
             till_pairs: 1_000,
             operations: 10_000,
             kills: 20,
+            dead_for: dead::HOUR,
             sample_s: 60.0,
             saved: 2_000,
             killed: 1_000,
@@ -124,14 +130,23 @@ impl Scale {
 pub(crate) fn run(options: Options) -> Result<()> {
     // As many threads as the till has.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let end = CancellationToken::new();
     runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
         let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let told = end.clone();
+        // In a task, so that it is heard too while this thread fills a file.
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+            told.cancel();
+        });
         // Dropping the run ends the processes and removes the files.
         tokio::select! {
-            done = Run::all(options) => done,
-            _ = term.recv() => bail!("told to end"),
-            _ = int.recv() => bail!("told to end"),
+            done = Run::all(options, end.clone()) => done,
+            () = end.cancelled() => bail!("told to end"),
         }
     })
 }
@@ -145,10 +160,10 @@ struct Run {
 }
 
 impl Run {
-    async fn all(options: Options) -> Result<()> {
+    async fn all(options: Options, end: CancellationToken) -> Result<()> {
         ensure!(options.rounds > 0, "name at least one round");
         let folder = options.dir.clone().unwrap_or_else(std::env::temp_dir);
-        let stage = Stage::set_up(&folder).await?;
+        let stage = Stage::set_up(&folder, end).await?;
         let machine = machine::describe(stage.folder(), machine::sync_time(stage.folder())?)?;
         println!("{machine}\n");
         let figures = Figures { machine, ..Figures::default() };
@@ -163,7 +178,9 @@ impl Run {
         let soaked = soak::soak(&mut self.stage, operations).await?;
         let text = self.figures.under_heading(&soaked.text, &format!(" --soak {operations}"));
         println!("\n{text}");
-        self.write(SOAK, text, &[(Target::Memory, soaked.furthest)])
+        let measured = [(Target::Memory, soaked.furthest)];
+        self.write(SOAK, text, &measured)?;
+        self.judge(&measured)
     }
 
     /// Writes a part of the document, and with it what this run knows of the targets.
@@ -196,6 +213,19 @@ impl Run {
         } else {
             println!("Something was left out, so {} stays as it is.", self.options.document.display());
         }
+        self.judge(&measured)
+    }
+
+    /// Fails where a target was not reached, or somebody was not measured. A quick run is too small for a verdict: of it all has to run and
+    /// every check has to pass, and no more.
+    fn judge(&self, measured: &[(Target, f64)]) -> Result<()> {
+        if self.options.quick {
+            println!("A quick run: too little of everything for a verdict, so its targets are not judged.");
+            return Ok(());
+        }
+        let mut faults = target::missed(measured);
+        faults.extend(self.figures.left_out.iter().map(|(name, why)| format!("{name} was left out: {why}")));
+        ensure!(faults.is_empty(), "measured to the end, but not all is as wanted:\n- {}", faults.join("\n- "));
         Ok(())
     }
 
@@ -215,34 +245,47 @@ impl Run {
 
     async fn click(&mut self) -> Result<()> {
         let patterns = Patterns::make(&mut self.stage).await?;
-        for size in self.scale.sizes.clone() {
-            let mut alone = Clicks::new()?;
-            let mut draining = Clicks::new()?;
-            let mut place = self.stage.place()?;
-            let mut clicker = Clicker::make(&place, &patterns, size)?;
+        let sizes = self.scale.sizes.clone();
+        let mut clickers = Vec::new();
+        for &size in &sizes {
+            let clicker = self.clicker(&patterns, size)?;
             self.figures.settings = Some(clicker.settings().await?);
-            for round in 0..self.scale.rounds {
-                if size == 0 && round > 0 {
-                    // What the last round left behind is not nothing.
-                    clicker.check()?;
-                    fs::remove_dir_all(place)?;
-                    place = self.stage.place()?;
-                    clicker = Clicker::make(&place, &patterns, size)?;
+            clickers.push(clicker);
+            self.figures.click.insert(size, Clicks::new()?);
+            self.figures.draining.insert(size, Clicks::new()?);
+        }
+        for round in 0..self.scale.rounds {
+            let done = Clicker::alone(clickers, self.scale.pairs).await?;
+            clickers = Vec::new();
+            for (&size, (clicker, alone)) in sizes.iter().zip(done) {
+                self.note("click alone", size, &alone);
+                let (clicker, draining) = clicker.draining(&mut self.stage, self.scale.operations).await?;
+                self.note("click while draining", size, &draining);
+                self.figures.click.entry(size).or_insert(Clicks::new()?).add(&alone)?;
+                self.figures.draining.entry(size).or_insert(Clicks::new()?).add(&draining)?;
+                let is_last = round + 1 == self.scale.rounds;
+                if size > 0 && !is_last {
+                    clickers.push(clicker);
+                    continue;
                 }
-                let (again, clicks) = clicker.alone(self.scale.pairs).await?;
-                self.note("click alone", size, &clicks);
-                alone.add(&clicks)?;
-                let (again, clicks) = again.draining(&mut self.stage, self.scale.operations).await?;
-                self.note("click while draining", size, &clicks);
-                draining.add(&clicks)?;
-                clicker = again;
+                clicker.check()?;
+                if !is_last {
+                    // What the last round left behind is not nothing.
+                    clickers.push(self.clicker(&patterns, size)?);
+                }
             }
-            clicker.check()?;
-            fs::remove_dir_all(place)?;
-            self.figures.click.insert(size, alone);
-            self.figures.draining.insert(size, draining);
         }
         Ok(())
+    }
+
+    /// Files with that many operations in them, and who clicks on them.
+    fn clicker(&mut self, patterns: &Patterns, size: u64) -> Result<Clicker> {
+        let begin = Instant::now();
+        let clicker = Clicker::make(&mut self.stage, patterns, size)?;
+        let bytes = clicker.bytes()?;
+        let (took, size, mib) = (begin.elapsed().as_secs_f64(), table::count(size), bytes >> 20);
+        self.say(&format!("a file with {size} operations and its twin: {mib} MiB each, made in {took:.0} s"));
+        Ok(clicker)
     }
 
     async fn till(&mut self) -> Result<()> {
@@ -285,7 +328,7 @@ impl Run {
 
     async fn dead(&mut self) -> Result<()> {
         for death in Death::ALL {
-            let passed = dead::hour(&mut self.stage, death, self.scale.operations).await?;
+            let passed = dead::pass(&mut self.stage, death, self.scale.operations, self.scale.dead_for).await?;
             self.say(&format!("dead ({}): {} requests in {:?}", death.name(), passed.calls, passed.passed));
             self.figures.hours.insert(death, passed);
         }
@@ -296,42 +339,44 @@ impl Run {
     }
 
     async fn peers(&mut self) -> Result<()> {
-        let saving = peers::ours(&mut self.stage, self.scale.saved).await?;
-        self.say(&format!("outbox: saves in {:.3} ms", saving.latencies.quantile_ms(0.5)));
-        self.figures.saving = Some(saving);
-        let survived = kill::survive(&mut self.stage, usize::try_from(self.scale.killed)?).await?;
-        ensure!(survived.missing == 0, "the outbox lost something by a kill: {survived:?}");
-        self.say(&format!("outbox, killed: {survived:?}"));
-        self.figures.survived = Some(survived);
-        for contender in peers::Contender::ALL {
-            if let Err(error) = self.stage.program(contender.program()) {
-                self.say(&format!("LEFT OUT: {}: {error}", contender.name()));
-                self.figures.left_out.push((contender.name(), error.to_string()));
-                continue;
+        let mut present = Vec::new();
+        for contender in Contender::ALL {
+            match contender.check_built(&self.stage) {
+                Ok(()) => present.push(contender),
+                Err(error) => {
+                    self.say(&format!("LEFT OUT: {}: {error}", contender.name()));
+                    self.figures.left_out.push((contender.name(), error.to_string()));
+                }
             }
-            self.peer(contender).await.with_context(|| contender.name())?;
+        }
+        for round in 0..self.scale.rounds {
+            let mut in_turn = present.clone();
+            in_turn.rotate_left(round % present.len());
+            for contender in in_turn {
+                self.save_and_drain(contender).await.with_context(|| contender.name())?;
+            }
+        }
+        for contender in present {
+            let surviving = contender.survive(&mut self.stage, self.scale.killed, self.scale.patience);
+            let survived = surviving.await.with_context(|| contender.name())?;
+            self.say(&format!("{}, killed: {survived:?}", contender.name()));
+            self.figures.peers.entry(contender).or_default().survived = Some(survived);
         }
         Ok(())
     }
 
-    async fn peer(&mut self, contender: peers::Contender) -> Result<()> {
-        let saving = peers::saving(&mut self.stage, contender, self.scale.saved).await?;
-        self.say(&format!("{}: saves in {:.3} ms", contender.name(), saving.latencies.quantile_ms(0.5)));
+    async fn save_and_drain(&mut self, contender: Contender) -> Result<()> {
+        let saving = contender.saving(&mut self.stage, self.scale.saved).await?;
+        let took = contender.drain(&mut self.stage, self.scale.operations).await?;
+        let rate = self.scale.operations as f64 / took.as_secs_f64();
+        let (name, p50) = (contender.name(), saving.latencies.quantile_ms(0.5));
+        self.say(&format!("{name}: saves in {p50:.3} ms, drains {} a second", table::rounded(rate)));
         let figures = self.figures.peers.entry(contender).or_default();
-        figures.said = Some(saving.said.clone());
-        figures.saving = Some(saving);
-        let operations = self.scale.operations;
-        for _ in 0..self.scale.rounds {
-            let (took, said) = peers::drain(&mut self.stage, contender, operations).await?;
-            let rate = operations as f64 / took.as_secs_f64();
-            self.say(&format!("{}: drains {} a second", contender.name(), table::rounded(rate)));
-            let figures = self.figures.peers.entry(contender).or_default();
-            figures.drain.push(rate);
-            figures.said = Some(said);
+        figures.drain.push(rate);
+        match &mut figures.saving {
+            Some(before) => before.add(&saving)?,
+            none => *none = Some(saving),
         }
-        let survived = peers::survive(&mut self.stage, contender, self.scale.killed, self.scale.patience).await?;
-        self.say(&format!("{}, killed: {survived:?}", contender.name()));
-        self.figures.peers.entry(contender).or_default().survived = Some(survived);
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 use tempfile::TempDir;
 use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
 
 /// The surroundings of all measurements. All of it goes when this is dropped.
 pub(crate) struct Stage {
@@ -23,11 +24,13 @@ pub(crate) struct Stage {
     places: u32,
     programs: PathBuf,
     folder: TempDir,
+    /// Cancelled where the run is told to end, for what can't be dropped where it waits.
+    pub(crate) end: CancellationToken,
 }
 
 impl Stage {
     /// Sets everything up in a folder of its own below `parent`.
-    pub(crate) async fn set_up(parent: &Path) -> Result<Self> {
+    pub(crate) async fn set_up(parent: &Path, end: CancellationToken) -> Result<Self> {
         let kind = machine::file_system(parent)?;
         ensure!(
             kind != "tmpfs" && kind != "ramfs",
@@ -40,7 +43,7 @@ impl Stage {
         let stub_url = stub.ready().await?.url;
         let programs = bench.parent().map_or_else(PathBuf::new, Path::to_path_buf);
         let http = reqwest::Client::builder().no_proxy().build()?;
-        Ok(Self { _stub: stub, stub_url, http, places: 0, programs, folder })
+        Ok(Self { _stub: stub, stub_url, http, places: 0, programs, folder, end })
     }
 
     /// The folder of all that is made.

@@ -125,6 +125,12 @@ pub(crate) fn measured(figures: &Figures) -> Vec<(Target, f64)> {
     all().into_iter().filter_map(|target| Some((target, target.measured(figures)?))).collect()
 }
 
+/// Which of them were not reached, and by how much.
+pub(crate) fn missed(measured: &[(Target, f64)]) -> Vec<String> {
+    let missed = measured.iter().filter(|(target, figure)| !target.wanted().is_met(*figure));
+    missed.map(|(target, figure)| format!("{}: {figure:.3}, wanted {}", target.name(), target.wanted())).collect()
+}
+
 /// The table, in which rows that this run has nothing to say of stay as an earlier one wrote them in `document`.
 pub(crate) fn table(document: &str, part: &str, measured: &[(Target, f64)]) -> String {
     let row = |target: Target| Row {
@@ -145,6 +151,14 @@ mod tests {
     fn each_row_is_found_by_its_name_alone() {
         let names: std::collections::HashSet<_> = all().into_iter().map(Target::name).collect();
         assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn what_is_missed_is_named_with_its_figure() {
+        assert_eq!(missed(&[(Target::Drain, 0.5), (Target::WaitedFor, 1.0)]), [""; 0]);
+        let missed = missed(&[(Target::Drain, 0.499), (Target::WaitedFor, 1.0), (Target::Memory, f64::NAN)]);
+        assert_eq!(missed.len(), 2, "{missed:?}");
+        assert_eq!(missed[0], "drain, × bare client with four connections: 0.499, wanted at least 0.50");
     }
 
     #[test]

@@ -191,12 +191,12 @@ pub(crate) async fn folder(stage: &mut Stage, charges: u64) -> Result<PathBuf> {
     till.charge(first).await?;
     settle(stage, &till).await?;
     drop(till);
-    let path = dir.join(FILE);
-    tokio::task::spawn_blocking(move || fill_folder(&path, intent, charges - 1)).await??;
+    // On this thread, as nothing else goes on: so the run is not over while a file of it is written.
+    fill_folder(&dir.join(FILE), intent, charges - 1, &stage.end)?;
     Ok(dir)
 }
 
-fn fill_folder(path: &Path, intent: Uuid, charges: u64) -> Result<()> {
+fn fill_folder(path: &Path, intent: Uuid, charges: u64, end: &CancellationToken) -> Result<()> {
     fill::fast(path, |db| {
         let pattern = Sale::read(db, intent)?;
         let last = |series: &str| {
@@ -205,7 +205,7 @@ fn fill_folder(path: &Path, intent: Uuid, charges: u64) -> Result<()> {
         let (sale, receipt) = (last("sale")?, last("receipt")?);
         let audit: i64 = db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?;
         let entries = i64::try_from(pattern.audit.len())?;
-        fill::in_batches(db, charges, |number| {
+        fill::in_batches(db, charges, end, |number| {
             let place = i64::try_from(number)? + 1;
             let numbers =
                 Numbers { sale: sale + place, receipt: receipt + place, audit: audit + 1 + (place - 1) * entries };
