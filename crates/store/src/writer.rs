@@ -259,6 +259,8 @@ impl Writer {
             return Err(WriteError::Overloaded);
         }
         line.push_back(piece);
+        // Not with the lock held: the thread that is woken would run into it, and have to be woken twice.
+        drop(waiting);
         self.queue.changed.notify_one();
         Ok(())
     }
@@ -348,7 +350,7 @@ impl Thread {
 
     fn commit(&mut self) -> Verdict {
         let began = Instant::now();
-        match self.connection.execute_batch("COMMIT") {
+        match commit(&self.connection) {
             Ok(()) => {
                 self.done.commits.fetch_add(1, Ordering::Relaxed);
                 let took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -459,11 +461,15 @@ fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
 fn commit_header(connection: &Connection) -> rusqlite::Result<()> {
     begin(connection)?;
     pragmas::rewrite_header(connection)?;
-    connection.execute_batch("COMMIT")
+    commit(connection)
 }
 
 fn begin(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(|_| ())
+}
+
+fn commit(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("COMMIT")?.execute([]).map(|_| ())
 }
 
 type Taken = Vec<(Box<dyn Piece>, Option<StorageError>)>;
