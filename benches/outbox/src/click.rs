@@ -22,11 +22,42 @@ use store::{Priority, Store, Work};
 /// Between two clicks while the queue drains: more often than any cashier, and still a small share of the work.
 const PACE: Duration = Duration::from_millis(5);
 
+/// Where the time of a click or of a raw commit went.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    /// From the call to the writer's turn, the begin of its transaction included.
+    pub(crate) turn: Latencies,
+    /// The statements that look and write.
+    pub(crate) rows: Latencies,
+    /// COMMIT, and the way back to the caller.
+    pub(crate) rest: Latencies,
+}
+
+impl Parts {
+    fn new() -> Result<Self> {
+        Ok(Self { turn: Latencies::new()?, rows: Latencies::new()?, rest: Latencies::new()? })
+    }
+
+    fn record(&mut self, [called, turn, written, done]: [Instant; 4]) -> Result<()> {
+        self.turn.record(turn - called)?;
+        self.rows.record(written - turn)?;
+        self.rest.record(done - written)
+    }
+
+    fn add(&mut self, other: &Self) -> Result<()> {
+        self.turn.add(&other.turn)?;
+        self.rows.add(&other.rows)?;
+        self.rest.add(&other.rest)
+    }
+}
+
 /// What was seen of clicks and raw commits.
 #[derive(Debug, Clone)]
 pub(crate) struct Clicks {
     pub(crate) ours: Latencies,
     pub(crate) raw: Latencies,
+    /// Ours and the raw one's; nothing where the whole till was clicked on.
+    pub(crate) parts: [Parts; 2],
     /// For each click, how many commits were finished between it and its own turn: the batch that was running, and no more.
     pub(crate) waited_for: Vec<u64>,
     /// COMMITs of the writer, and the time that they took.
@@ -39,6 +70,7 @@ impl Clicks {
         Ok(Self {
             ours: Latencies::new()?,
             raw: Latencies::new()?,
+            parts: [Parts::new()?, Parts::new()?],
             waited_for: Vec::new(),
             commits: 0,
             commit_time: Duration::ZERO,
@@ -49,6 +81,9 @@ impl Clicks {
     pub(crate) fn add(&mut self, other: &Self) -> Result<()> {
         self.ours.add(&other.ours)?;
         self.raw.add(&other.raw)?;
+        for (parts, others) in self.parts.iter_mut().zip(&other.parts) {
+            parts.add(others)?;
+        }
         self.waited_for.extend_from_slice(&other.waited_for);
         self.commits += other.commits;
         self.commit_time += other.commit_time;
@@ -195,18 +230,26 @@ impl Clicker {
         let before = self.store.work().commits;
         let begin = Instant::now();
         let saved = self.store.write(Priority::Click, move |tx| {
-            let turn = counting.work().commits;
+            let (turn, commits) = (Instant::now(), counting.work().commits);
             queue::save(tx, &order)?;
-            Ok::<_, EnqueueError>(turn)
+            Ok::<_, EnqueueError>((commits, turn, Instant::now()))
         });
-        let turn = saved.await?;
-        clicks.ours.record(begin.elapsed())?;
-        clicks.waited_for.push(turn - before);
+        let (commits, turn, written) = saved.await?;
+        let done = Instant::now();
+        clicks.ours.record(done - begin)?;
+        clicks.parts[0].record([begin, turn, written, done])?;
+        clicks.waited_for.push(commits - before);
         self.unsettled += 1;
         let rows = self.pattern.copy(&Name::new(Timestamp::now()));
         let begin = Instant::now();
-        raw::commit(&self.raw, |db| self.pattern.insert(db, &rows))?;
-        clicks.raw.record(begin.elapsed())
+        let (turn, written) = raw::commit(&self.raw, |db| {
+            let turn = Instant::now();
+            self.pattern.insert(db, &rows)?;
+            Ok((turn, Instant::now()))
+        })?;
+        let done = Instant::now();
+        clicks.raw.record(done - begin)?;
+        clicks.parts[1].record([begin, turn, written, done])
     }
 
     /// Removes both files, and fails unless they hold as many rows.

@@ -28,7 +28,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 /// When a call into nothing is given up.
 const TIME_OUT: Duration = Duration::from_secs(10);
 /// Before the sample in real time: until the back-off has grown to its cap.
-const RUN_UP: Duration = Duration::from_secs(32);
+pub(crate) const RUN_UP: Duration = Duration::from_secs(32);
 
 /// Calls after which a bank counts as stormed, and the hour ends early.
 pub(crate) const STORM: u64 = 3_000;

@@ -16,6 +16,7 @@ mod queue;
 mod raw;
 mod report;
 mod run;
+mod scale;
 mod soak;
 mod stage;
 mod stub_bank;

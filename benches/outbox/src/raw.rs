@@ -42,10 +42,10 @@ pub(crate) fn text(db: &Connection, name: &str) -> Result<String> {
 }
 
 /// One transaction, as short as it can be.
-pub(crate) fn commit(db: &Connection, work: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
+pub(crate) fn commit<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    work(db)?;
+    let done = work(db)?;
     db.prepare_cached("COMMIT")?.execute([])?;
     ensure!(db.is_autocommit(), "the transaction is still open");
-    Ok(())
+    Ok(done)
 }

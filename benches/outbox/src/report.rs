@@ -82,6 +82,7 @@ impl Figures {
 
     fn click_text(&self) -> Option<String> {
         let mut table = against_raw(&self.click, "operations in the file")?;
+        table += &format!("\nWhere the time goes:\n\n{}", parts(&self.click));
         if let Some([ours, raw]) = &self.settings {
             let said = |settings: &[Setting]| {
                 let all = settings.iter().map(|Setting { name, value }| format!("`{name}` {value}"));
@@ -148,7 +149,7 @@ impl Figures {
         }
         let mut table = Table::new(&["a bank that is dead", "requests", "in s", "an hour"]);
         for (death, passed) in &self.hours {
-            let seconds = format!("{:.0}", passed.passed.as_secs_f64());
+            let seconds = rounded(passed.passed.as_secs_f64());
             let (requests, an_hour) = if passed.calls < STORM {
                 (count(passed.calls), rounded(passed.per_hour()))
             } else {
@@ -320,6 +321,34 @@ fn against_raw(by_size: &BTreeMap<u64, Clicks>, head: &str) -> Option<String> {
     Some(table.text())
 }
 
+/// Where the time of clicks and raw commits went.
+fn parts(by_size: &BTreeMap<u64, Clicks>) -> String {
+    let mut table = Table::new(&[
+        "p50 ms of",
+        "operations in the file",
+        "to the writer's turn",
+        "statements",
+        "COMMIT and back",
+        "COMMIT, mean",
+    ]);
+    for (size, clicks) in by_size {
+        let [ours, raw] = &clicks.parts;
+        let commit = format!("{:.3}", clicks.commit_ms());
+        for (name, parts, commit) in [("click", ours, commit), ("raw commit", raw, dash())] {
+            let p50 = |latencies: &Latencies| format!("{:.3}", latencies.quantile_ms(0.5));
+            table.row(vec![
+                name.to_owned(),
+                count(*size),
+                p50(&parts.turn),
+                p50(&parts.rows),
+                p50(&parts.rest),
+                commit,
+            ]);
+        }
+    }
+    table.text()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,6 +393,6 @@ mod tests {
             (Death::Page, Passed { calls: STORM, passed: Duration::from_secs(2) }),
         ]);
         let text = Figures { hours, ..Figures::default() }.text();
-        assert!(text.contains(" 251 | 3,600 |     251 |") && text.contains("3,000, then stopped |    2 |"), "{text}");
+        assert!(text.contains(" 251 | 3,600 |               251 |") && text.contains("| 3,000, then stopped |     2 | 5,400,000 or more |"), "{text}");
     }
 }

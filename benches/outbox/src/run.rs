@@ -8,9 +8,10 @@ use crate::{
     kill,
     peers::Contender,
     report::Figures,
+    scale::{self, SIZES, Scale},
     soak,
     stage::Stage,
-    target::{self, MANY, Target},
+    target::{self, Target},
     till_click,
 };
 use anyhow::{Context, Result, bail, ensure};
@@ -41,6 +42,9 @@ pub(crate) struct Options {
     /// Only these parts; writes nothing
     #[arg(long, value_enum, value_name = "PART", value_delimiter = ',')]
     only: Vec<Part>,
+    /// Operations in the files before a measurement; with others than these writes nothing
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = SIZES, conflicts_with = "quick")]
+    sizes: Vec<u64>,
     /// A short round of little of everything, to see that it works; writes nothing
     #[arg(long, conflicts_with = "rounds")]
     quick: bool,
@@ -57,7 +61,7 @@ pub(crate) struct Options {
 
 /// A part of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+pub(crate) enum Part {
     /// From the outbox's click to durable, alone and while the queue drains
     Click,
     /// The till's whole click, and kills of it
@@ -70,60 +74,8 @@ enum Part {
     Peers,
 }
 
-/// How much of everything.
-struct Scale {
-    rounds: usize,
-    /// Operations in the file before a measurement.
-    sizes: Vec<u64>,
-    /// Clicks of a round, each with a raw commit beside it.
-    pairs: u64,
-    /// Till clicks of a round.
-    till_pairs: u64,
-    /// Operations that are drained, or wait.
-    operations: u64,
-    kills: usize,
-    /// How long a bank is dead, in time that leaps.
-    dead_for: Duration,
-    sample_s: f64,
-    /// Jobs that a queue saves one by one.
-    saved: u64,
-    /// Jobs of the kill in the middle.
-    killed: u64,
-    /// How long a queue may take to finish what was left behind by a kill.
-    patience: Duration,
-}
-
-impl Scale {
-    fn of(options: &Options) -> Self {
-        if options.quick {
-            return Self {
-                rounds: 1,
-                sizes: vec![0, 2_000],
-                pairs: 100,
-                till_pairs: 50,
-                operations: 300,
-                kills: 2,
-                dead_for: Duration::from_secs(600),
-                sample_s: 1.0,
-                saved: 100,
-                killed: 100,
-                patience: Duration::from_secs(2),
-            };
-        }
-        Self {
-            rounds: options.rounds,
-            sizes: vec![0, 100_000, MANY],
-            pairs: 1_500,
-            till_pairs: 1_000,
-            operations: 10_000,
-            kills: 20,
-            dead_for: dead::HOUR,
-            sample_s: 60.0,
-            saved: 2_000,
-            killed: 1_000,
-            patience: Duration::from_secs(150),
-        }
-    }
+impl Part {
+    pub(crate) const ALL: [Self; 5] = [Self::Click, Self::Till, Self::Drain, Self::Dead, Self::Peers];
 }
 
 /// Runs what the options ask for. Whatever was started and made is gone at the end, also where it fails or is told to end.
@@ -162,16 +114,62 @@ struct Run {
 impl Run {
     async fn all(options: Options, end: CancellationToken) -> Result<()> {
         ensure!(options.rounds > 0, "name at least one round");
+        let sizes = &options.sizes;
+        ensure!(
+            sizes.first() == Some(&0) && sizes.is_sorted_by(|size, next| size < next),
+            "name sizes from 0 on, each larger than the one before"
+        );
         let folder = options.dir.clone().unwrap_or_else(std::env::temp_dir);
         let stage = Stage::set_up(&folder, end).await?;
-        let machine = machine::describe(stage.folder(), machine::sync_time(stage.folder())?)?;
+        let sync = machine::sync_time(stage.folder())?;
+        let machine = machine::describe(stage.folder(), sync)?;
         println!("{machine}\n");
+        let scale = if options.quick { Scale::quick() } else { Scale::whole(options.rounds, options.sizes.clone()) };
         let figures = Figures { machine, ..Figures::default() };
-        let mut run = Self { scale: Scale::of(&options), options, stage, start: Instant::now(), figures };
-        match run.options.soak {
-            Some(operations) => run.soak(operations).await,
-            None => run.compare().await,
+        let mut run = Self { scale, options, stage, start: Instant::now(), figures };
+        if let Some(operations) = run.options.soak {
+            run.foretell(scale::soak_time(operations, sync), scale::soak_bytes(operations))?;
+            return run.soak(operations).await;
         }
+        let time = run.parts().map(|part| run.scale.time(part, sync)).sum();
+        run.foretell(time, run.parts().map(|part| run.scale.bytes_max(part)).max().unwrap_or_default())?;
+        run.compare().await
+    }
+
+    /// Says how long it takes and how much of the disk; fails where that is not free.
+    fn foretell(&self, time: Duration, bytes_max: u64) -> Result<()> {
+        let minutes = time.as_secs_f64() / 60.0;
+        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        let (needs, folder) = (gib(bytes_max), self.stage.folder().display());
+        println!("Takes about {minutes:.0} minutes, and up to {needs:.1} GiB in {folder}.");
+        println!("Ctrl-C ends it at any time; nothing of it stays behind.\n");
+        let free = machine::free_bytes(self.stage.folder())?;
+        ensure!(free > bytes_max, "{:.1} GiB are free there: name a folder with more by --dir", gib(free));
+        Ok(())
+    }
+
+    /// What is measured.
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        let only = self.options.only.clone();
+        Part::ALL.into_iter().filter(move |part| only.is_empty() || only.contains(part))
+    }
+
+    /// Whether it is all that the document tells of.
+    fn is_whole(&self) -> bool {
+        self.options.only.is_empty() && !self.options.quick && self.scale.sizes == SIZES
+    }
+
+    /// The flags that make such a run again.
+    fn flags(&self) -> String {
+        if self.options.quick {
+            return " --quick".to_owned();
+        }
+        let mut flags = format!(" --rounds {}", self.scale.rounds);
+        if self.scale.sizes != SIZES {
+            let sizes: Vec<_> = self.scale.sizes.iter().map(u64::to_string).collect();
+            flags += &format!(" --sizes {}", sizes.join(","));
+        }
+        flags
     }
 
     async fn soak(&mut self, operations: u64) -> Result<()> {
@@ -191,10 +189,7 @@ impl Run {
     }
 
     async fn compare(&mut self) -> Result<()> {
-        for part in [Part::Click, Part::Till, Part::Drain, Part::Dead, Part::Peers] {
-            if !self.options.only.is_empty() && !self.options.only.contains(&part) {
-                continue;
-            }
+        for part in self.parts().collect::<Vec<_>>() {
             match part {
                 Part::Click => self.click().await?,
                 Part::Till => self.till().await?,
@@ -204,10 +199,10 @@ impl Run {
             }
         }
         let measured = target::measured(&self.figures);
-        let text = self.figures.under_heading(&self.figures.text(), &format!(" --rounds {}", self.scale.rounds));
+        let text = self.figures.under_heading(&self.figures.text(), &self.flags());
         let seconds = self.start.elapsed().as_secs_f64();
         println!("\n{}\n{text}\n{seconds:.0} s in all.", target::table("", TARGETS, &measured));
-        if self.options.only.is_empty() && !self.options.quick {
+        if self.is_whole() {
             self.write(TABLES, text, &measured)?;
             println!("Written to {}.", self.options.document.display());
         } else {
