@@ -14,6 +14,11 @@ pub(crate) fn ms(at: Timestamp) -> i64 {
     at.as_millisecond()
 }
 
+/// A time as it comes back out of the file.
+pub(crate) fn kept(at: Timestamp) -> rusqlite::Result<Timestamp> {
+    Timestamp::from_millisecond(ms(at)).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 /// A time out of the file.
 pub(crate) struct Ms(pub(crate) Timestamp);
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, named_params, params};
 use uuid::Uuid;
 
 use crate::attempts::{self, Entry};
-use crate::columns::ms;
+use crate::columns::{kept, ms};
 use crate::operations::{Kind, Money, Operation, by_intent, by_key, one, refunds_of};
 use crate::state::State;
 use crate::step::BankIdentity;
@@ -185,11 +185,50 @@ pub fn enqueue(tx: &Connection, new: &NewOperation, key: Key, now: Timestamp) ->
     if let Some(replaced) = new.replaces {
         check_replaceable(tx, replaced)?;
     }
-    insert(tx, new, &line(tx, &new.request)?, &key, now)?;
+    let line = line(tx, &new.request)?;
+    insert(tx, new, &line, &key, now)?;
+    let seq = tx.last_insert_rowid();
     attempts::append(tx, &Entry::new(&key, 0, now, "saved"))?;
     store::points::reach(store::points::Point::Inserted);
-    let operation = by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(Enqueued { operation, existed: false })
+    Ok(Enqueued { operation: inserted(seq, new, line, key, now)?, existed: false })
+}
+
+/// The operation that was just inserted, as a look would find it. Somebody waits for it, so it is not looked for.
+fn inserted(
+    seq: i64,
+    new: &NewOperation,
+    line: Line<'_>,
+    key: Key,
+    now: Timestamp,
+) -> Result<Operation, rusqlite::Error> {
+    let (bank_id, merchant) = line.bank.map(|bank| (bank.bank_id, bank.merchant)).unzip();
+    let now = kept(now)?;
+    Ok(Operation {
+        seq,
+        key,
+        short_code: key.short_code(),
+        intent_id: new.intent_id,
+        replaces: new.replaces,
+        lane: new.lane.clone(),
+        kind: line.kind,
+        payment_key: line.payment_key,
+        state: State::Saved,
+        money: line.money,
+        attempts: 0,
+        created_at: now,
+        updated_at: now,
+        settled_at: None,
+        due_at: Some(now),
+        not_before: None,
+        accepted_offline_at: line.accepted_offline_at.map(kept).transpose()?,
+        cancel_wished_at: None,
+        tombstone: false,
+        reason: None,
+        last_answer: None,
+        result: None,
+        bank_id,
+        merchant,
+    })
 }
 
 fn line<'a>(tx: &Connection, request: &'a Request) -> Result<Line<'a>, EnqueueError> {

@@ -17,7 +17,9 @@ fn open(folder: &Path) -> Result<Store, store::OpenError> {
     Store::open(&folder.join("till.db"), &Schema { application_id: 7, migrations })
 }
 
-fn payment(amount: i64, card: &str) -> Result<Request, Box<dyn std::error::Error>> {
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn payment(amount: i64, card: &str) -> Result<Request, Failure> {
     Ok(Request::Payment(PaymentRequest {
         amount: Amount::new(amount)?,
         currency: Currency::EUR,
@@ -27,7 +29,7 @@ fn payment(amount: i64, card: &str) -> Result<Request, Box<dyn std::error::Error
     }))
 }
 
-fn new(amount: i64, card: &str) -> Result<NewOperation, Box<dyn std::error::Error>> {
+fn new(amount: i64, card: &str) -> Result<NewOperation, Failure> {
     Ok(NewOperation {
         intent_id: Uuid::new_v4(),
         replaces: None,
@@ -88,6 +90,48 @@ fn a_saved_operation_has_its_exact_request_and_the_first_line_of_its_log() {
             Ok::<_, rusqlite::Error>(())
         })
         .unwrap();
+}
+
+#[test]
+fn what_saving_gives_is_what_a_look_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    // Finer than a millisecond, before and after the epoch: the file keeps no more.
+    for at in ["2026-11-03T10:00:00.123456789Z", "1969-12-31T23:59:59.999600001Z"] {
+        let at: Timestamp = at.parse().unwrap();
+        let seen = store.write_blocking(Priority::Click, move |tx| {
+            let mut seen = Vec::new();
+            let mut look = |new: NewOperation| {
+                let saved = outbox::enqueue(tx, &new, Key::v7(at, rand::random()), at)?.operation;
+                seen.push((outbox::by_key(tx, &saved.key)?, saved.clone()));
+                Ok::<_, Failure>(saved)
+            };
+            let mut offline = new(2490, "tok_visa")?;
+            if let Request::Payment(request) = &mut offline.request {
+                request.accepted_offline_at = Some(at);
+            }
+            look(offline)?;
+            let message = outbox::Message::post("/hooks", b"{}".to_vec());
+            look(NewOperation::new(Uuid::new_v4(), "hooks", Request::Message(message)))?;
+            let refused = look(new(100, "tok_visa")?)?;
+            tx.execute("UPDATE operations SET state = 'declined', settled_at = 0 WHERE key = ?1", [refused.key.as_bytes()])?;
+            let paid = look(new(100, "tok_visa")?.replacing(refused.intent_id))?;
+            let refund = |amount| Ok::<_, Failure>(Request::Refund { payment: paid.key, amount: Amount::new(amount)? });
+            look(NewOperation::new(Uuid::new_v4(), "refund", refund(10)?))?;
+            tx.execute(
+                "UPDATE operations SET state = 'approved', settled_at = 0, result = '{\"id\":\"pay_1\"}', bank_id = ?2, merchant = 'demo' \
+                 WHERE key = ?1",
+                (paid.key.as_bytes(), Uuid::from_u128(7).as_bytes()),
+            )?;
+            look(NewOperation::new(Uuid::new_v4(), "refund", refund(20)?))?;
+            Ok::<_, Failure>(seen)
+        });
+        let seen = seen.unwrap();
+        assert_eq!(seen.len(), 6);
+        for (found, saved) in seen {
+            assert_eq!(found.as_ref(), Some(&saved));
+        }
+    }
 }
 
 #[test]
