@@ -393,6 +393,10 @@ mod tests {
             (Death::Page, Passed { calls: STORM, passed: Duration::from_secs(2) }),
         ]);
         let text = Figures { hours, ..Figures::default() }.text();
-        assert!(text.contains(" 251 | 3,600 |               251 |") && text.contains("| 3,000, then stopped |     2 | 5,400,000 or more |"), "{text}");
+        assert!(
+            text.contains(" 251 | 3,600 |               251 |")
+                && text.contains("| 3,000, then stopped |     2 | 5,400,000 or more |"),
+            "{text}"
+        );
     }
 }

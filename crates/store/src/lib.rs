@@ -40,6 +40,7 @@ pub use writer::Work;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
@@ -67,6 +68,23 @@ struct Inner {
     // Dropped first: the last connection to go empties the log into the file, and only one that writes can.
     readers: Readers,
     writer: Option<Writer>,
+    unanswered: Arc<AtomicU64>,
+}
+
+/// Something that was asked for, until it is answered or given up.
+struct Asked(Arc<AtomicU64>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Inner {
+    fn asked(&self) -> Asked {
+        self.unanswered.fetch_add(1, Ordering::SeqCst);
+        Asked(self.unanswered.clone())
+    }
 }
 
 impl std::fmt::Debug for Store {
@@ -95,7 +113,9 @@ impl Store {
         schema::migrate(&mut connection, path, schema)?;
         let readers = Readers::start(path)?;
         let writer = Writer::start(path, connection)?;
-        Ok(Store { inner: Arc::new(Inner { path: path.to_owned(), writer: Some(writer), readers }) })
+        Ok(Store {
+            inner: Arc::new(Inner { path: path.to_owned(), writer: Some(writer), readers, unanswered: Arc::default() }),
+        })
     }
 
     /// Opens the file for commands that only read, also while another process owns and writes it. Every write on it is
@@ -114,7 +134,9 @@ impl Store {
         schema::preflight(path, schema)?;
         schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
         let readers = Readers::start(path)?;
-        Ok(Store { inner: Arc::new(Inner { path: path.to_owned(), writer: None, readers }) })
+        Ok(Store {
+            inner: Arc::new(Inner { path: path.to_owned(), writer: None, readers, unanswered: Arc::default() }),
+        })
     }
 
     /// Where the file is.
@@ -123,10 +145,12 @@ impl Store {
         &self.inner.path
     }
 
-    /// What the writer has done since the file was opened, and what waits for it. Nothing where it was opened for reading only.
+    /// What the writer has done since the file was opened, and what waits for it. Of a file
+    /// that was opened for reading only, nothing but the looks that wait.
     #[must_use]
     pub fn work(&self) -> Work {
-        self.inner.writer.as_ref().map(Writer::work).unwrap_or_default()
+        let work = self.inner.writer.as_ref().map(Writer::work).unwrap_or_default();
+        Work { unanswered: self.inner.unanswered.load(Ordering::SeqCst), ..work }
     }
 
     /// Why the last batch of writes did not reach the file; none where it did, or where there was none yet.
@@ -151,9 +175,11 @@ impl Store {
     {
         let Some(writer) = &self.inner.writer else { return Err(WriteError::Storage(StorageError::ReadOnly)) };
         let (reply, answer) = tokio::sync::oneshot::channel();
+        let asked = self.inner.asked();
         writer.submit(priority, piece, move |result| {
             // The caller may have gone; the write stands all the same.
             let _ = reply.send(result);
+            drop(asked);
         })?;
         answer.await.unwrap_or(Err(WriteError::Closed))
     }
@@ -173,8 +199,10 @@ impl Store {
             return Err(WriteError::Storage(StorageError::Nested));
         }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        let asked = self.inner.asked();
         writer.submit(priority, piece, move |result| {
             let _ = reply.send(result);
+            drop(asked);
         })?;
         answer.recv().unwrap_or(Err(WriteError::Closed))
     }
@@ -209,8 +237,10 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
         let (reply, answer) = tokio::sync::oneshot::channel();
+        let asked = self.inner.asked();
         self.inner.readers.submit(look, move |result| {
             let _ = reply.send(result);
+            drop(asked);
         })?;
         answer.await.unwrap_or(Err(ReadError::Closed))
     }
@@ -229,8 +259,10 @@ impl Store {
             return Err(ReadError::Storage(StorageError::Nested));
         }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        let asked = self.inner.asked();
         self.inner.readers.submit(look, move |result| {
             let _ = reply.send(result);
+            drop(asked);
         })?;
         answer.recv().unwrap_or(Err(ReadError::Closed))
     }

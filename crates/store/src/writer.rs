@@ -174,6 +174,8 @@ pub struct Work {
     pub clicks_waiting: u64,
     /// Background pieces that wait right now.
     pub background_waiting: u64,
+    /// Writes and looks that were asked for and are not answered yet: those that wait, and those that run.
+    pub unanswered: u64,
 }
 
 /// The counters behind [`Work`].
@@ -229,6 +231,8 @@ impl Writer {
             overloaded: read(&self.done.overloaded),
             clicks_waiting: waiting.clicks as u64,
             background_waiting: waiting.background as u64,
+            // The store counts them, as it has the readers too.
+            unanswered: 0,
         }
     }
 

@@ -245,10 +245,17 @@ async fn what_the_writer_has_done_is_counted() {
     held.unwrap().unwrap();
     assert!(waiting.into_iter().all(|result| result.is_ok()));
     assert_eq!((looked.clicks_waiting, looked.background_waiting), (0, 3));
+    assert_eq!(looked.unanswered, 4, "the one that runs too");
     let after = store.work();
     assert_eq!((after.pieces - before.pieces, after.commits - before.commits), (4, 2));
     assert!(after.commit_time > before.commit_time);
     assert_eq!((after.background_waiting, after.overloaded), (0, 0));
+    // Each is taken off the count once its caller has been told.
+    let told = std::time::Instant::now();
+    while store.work().unanswered > 0 {
+        assert!(told.elapsed().as_secs() < 10, "{:?}", store.work());
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
