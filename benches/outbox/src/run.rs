@@ -279,7 +279,7 @@ impl Run {
         let clicker = Clicker::make(&mut self.stage, patterns, size)?;
         let bytes = clicker.bytes()?;
         let (took, size, mib) = (begin.elapsed().as_secs_f64(), table::count(size), bytes >> 20);
-        self.say(&format!("a file with {size} operations and its twin: {mib} MiB each, made in {took:.0} s"));
+        self.say(&format!("an outbox with {size} operations and its twin: {mib} MiB each, made in {took:.0} s"));
         Ok(clicker)
     }
 
@@ -287,7 +287,10 @@ impl Run {
         let sizes = self.scale.sizes.clone();
         for &size in &sizes {
             let mut all = Clicks::new()?;
+            let begin = Instant::now();
             let dir = till_click::folder(&mut self.stage, size).await?;
+            let (mib, took) = (fs::metadata(dir.join(till_click::FILE))?.len() >> 20, begin.elapsed().as_secs_f64());
+            self.say(&format!("a till with {} charges: {mib} MiB, made in {took:.0} s", table::count(size)));
             for _ in 0..self.scale.rounds {
                 let clicks = till_click::alone(&dir, self.scale.till_pairs).await?;
                 self.note("till's click", size, &clicks);

@@ -10,17 +10,21 @@ pub(crate) const SIZES: [u64; 3] = [0, 100_000, MANY];
 /// What a settled charge takes of a till's file, in bytes; of an outbox's file it takes less.
 const CHARGE_BYTES: u64 = 2_500;
 /// What a settled operation takes of an outbox's file, in bytes.
-const OPERATION_BYTES: u64 = 1_200;
+const OPERATION_BYTES: u64 = 1_000;
 /// What banks, logs and small files take beside, in bytes.
 const BESIDE_BYTES: u64 = 512 << 20;
 /// How long it takes to put a charge into a file that is filled, in seconds.
-const FILL_S: f64 = 100e-6;
+const FILL_S: f64 = 60e-6;
 /// How many syncs of the disk a saved operation takes of a run, the raw commit beside it included.
 const SYNCS_OF_A_CLICK: f64 = 4.0;
 /// How many syncs it takes to settle one at a bank, four at once.
-const SYNCS_OF_A_RESULT: f64 = 3.0;
+const SYNCS_OF_A_RESULT: f64 = 2.0;
+/// What it takes beside of two cores that all share, in seconds.
+const RESULT_S: f64 = 1e-3;
+/// How long a kill and what follows take, in seconds.
+const KILL_S: f64 = 0.5;
 /// How long an hour that leaps takes, in seconds.
-const DEAD_HOUR_S: f64 = 10.0;
+const DEAD_HOUR_S: f64 = 8.0;
 
 /// How much of everything.
 pub(crate) struct Scale {
@@ -95,11 +99,11 @@ impl Scale {
     pub(crate) fn time(&self, part: Part, sync: Duration) -> Duration {
         let (sync_s, rounds, sizes) = (sync.as_secs_f64(), self.rounds as f64, self.sizes.len() as f64);
         let clicks = |count: u64| count as f64 * SYNCS_OF_A_CLICK * sync_s;
-        let settled = |count: u64| count as f64 * SYNCS_OF_A_RESULT * sync_s;
+        let settled = |count: u64| count as f64 * SYNCS_OF_A_RESULT.mul_add(sync_s, RESULT_S);
         let filled_s = self.sizes.iter().sum::<u64>() as f64 * FILL_S;
         let seconds = match part {
             Part::Click => filled_s + rounds * sizes * (clicks(self.pairs) + settled(self.operations)),
-            Part::Till => filled_s + rounds * sizes * clicks(self.till_pairs) + 2.0 * self.kills as f64,
+            Part::Till => filled_s + rounds * sizes * clicks(self.till_pairs) + 2.0 * KILL_S * self.kills as f64,
             Part::Drain => rounds * 3.0 * settled(self.operations),
             Part::Dead => {
                 let hours = 5.0 * DEAD_HOUR_S * self.dead_for.as_secs_f64() / dead::HOUR.as_secs_f64();
@@ -115,7 +119,7 @@ impl Scale {
 
 /// About how long it takes to save and settle that many operations by a whole till, on a disk with syncs that long.
 pub(crate) fn soak_time(operations: u64, sync: Duration) -> Duration {
-    sync.mul_f64(operations as f64 * (SYNCS_OF_A_CLICK + SYNCS_OF_A_RESULT))
+    (sync.mul_f64(SYNCS_OF_A_CLICK + SYNCS_OF_A_RESULT) + Duration::from_secs_f64(RESULT_S)).mul_f64(operations as f64)
 }
 
 /// What such a till and its bank have on the disk in the end, in bytes.
