@@ -47,14 +47,16 @@ type Cut = (&'static str, Frame, At, End);
 /// Tills at work side by side: after each cut a till waits for a moment before it asks the bank again who it is.
 const TILLS: usize = 10;
 /// The end of an answer is cut once more, counted from there: its length may differ by the digits of a time.
-const LAST: usize = 8;
+const LAST: usize = 12;
+/// By so much another answer may be longer than the one that was measured.
+const LONGER: usize = 4;
 
 /// Every cut of the bank's answer of that length, and of the same answer framed otherwise.
 fn cuts(answer: &Message) -> Vec<Cut> {
     let whole = |frame: Frame| frame.of(answer.clone());
     let places = |frame: Frame, from: usize| {
         let bytes = whole(frame).bytes.len();
-        (from..bytes - LAST).map(At::Start).chain((1..=LAST).map(At::End))
+        (from..bytes + LONGER - LAST).map(At::Start).chain((1..=LAST).map(At::End))
     };
     let mut cuts: Vec<Cut> = Vec::new();
     cuts.extend(places(Frame::AsItIs, 0).map(|at| ("cut", Frame::AsItIs, at, End::Fin)));

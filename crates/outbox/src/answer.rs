@@ -110,8 +110,8 @@ pub enum Reading {
         /// The problem's name.
         problem: &'static str,
     },
-    /// The bank failed, and said so: this operation is asked again after its back-off, and nobody else waits. With the problem's
-    /// name.
+    /// The bank failed, and said so: this operation is asked again after its back-off, and nobody else waits, unless the bank fails at
+    /// one after the other and completes none: then it is asked for one at a time. With the problem's name.
     Trouble(&'static str),
     /// The stored response is gone; the claim on the key is not. It is looked up.
     Expired,
