@@ -28,8 +28,9 @@ const CONNECTIONS: usize = 4;
 const SAVED_TOGETHER: u64 = 500;
 /// Between two looks at whether anything is open.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How long a drain may take before it counts as stuck.
-const STUCK: Duration = Duration::from_secs(600);
+/// How long a drain may take before it counts as stuck: so long, and as long as it takes to settle as few a second as that.
+const STUCK: Duration = Duration::from_secs(60);
+const RATE_MIN: f64 = 10.0;
 
 /// Saves so many operations, as the till does but many in a commit.
 pub(crate) async fn save(store: &Store, operations: u64) -> Result<()> {
@@ -50,6 +51,7 @@ pub(crate) struct Draining {
     task: tokio::task::JoinHandle<queue::Ended>,
     look: Connection,
     begin: Instant,
+    time_max: Duration,
 }
 
 impl Draining {
@@ -61,14 +63,18 @@ impl Draining {
         let (outbox, shutdown) = (queue::over(store.clone()), CancellationToken::new());
         let mut events = outbox.subscribe();
         tokio::spawn(async move { while !matches!(events.recv().await, Err(error) if is_closed(&error)) {} });
+        let open = queue::count_open(&look)?;
+        let time_max = STUCK + Duration::from_secs_f64(open as f64 / RATE_MIN);
         let begin = Instant::now();
         let task = outbox.start(transport, shutdown.clone())?;
-        Ok(Self { shutdown, task, look, begin })
+        Ok(Self { shutdown, task, look, begin, time_max })
     }
 
     /// Whether anything is open of what was saved as this one or before.
     pub(crate) fn is_open(&mut self, up_to_seq: i64) -> Result<bool> {
-        ensure!(self.begin.elapsed() < STUCK, "still not settled: {:?}", queue::states(&self.look)?);
+        if self.begin.elapsed() > self.time_max {
+            bail!("not settled within {:?}, with the bank up: {}", self.time_max, queue::story(&self.look)?);
+        }
         ensure!(!self.task.is_finished(), "the outbox ended by itself");
         Ok(queue::any_open(&self.look, up_to_seq)?)
     }
@@ -202,4 +208,31 @@ async fn pay(http: &reqwest::Client, url: &str, key: &Key, body: &[u8]) -> Resul
     let payment: protocol::Payment = serde_json::from_slice(&body).context("the bank's answer")?;
     ensure!(payment.operation == *key, "the answer is about another payment");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stub_bank::StubBank;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_drain_that_gets_stuck_tells_its_story() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("x.db"), &queue::schema()).unwrap();
+        save(&store, 3).await.unwrap();
+        let bank = StubBank::start(Duration::ZERO).await.unwrap();
+        bank.hold(true);
+        let mut draining = Draining::start(&store, queue::http(&bank.url, SECRET).unwrap()).unwrap();
+        assert_eq!(draining.time_max, STUCK + Duration::from_millis(300));
+        while bank.seen().len() < 3 {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        draining.time_max = Duration::ZERO;
+        let stuck = draining.settled().await.unwrap_err().to_string();
+        assert!(stuck.contains("(\"sending\", 3)") && stuck.contains("event Text(\"saved\")"), "{stuck}");
+        bank.hold(false);
+        draining.time_max = STUCK;
+        draining.settled().await.unwrap();
+        draining.end().await.unwrap();
+    }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use measure::ready::Setting;
 use outbox::{Bank, HttpTransport, NewOperation, Outbox, Request, Secret};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
-use rusqlite::Connection;
+use rusqlite::{Connection, types::Value};
 use std::sync::Arc;
 use store::{Migration, Priority, Schema};
 use uuid::Uuid;
@@ -80,6 +80,38 @@ pub(crate) fn any_open(conn: &Connection, up_to_seq: i64) -> rusqlite::Result<bo
         "SELECT EXISTS (SELECT 1 FROM operations INDEXED BY operations_open WHERE {OPEN} AND seq <= ?1)"
     ))?
     .query_row([up_to_seq], |row| row.get(0))
+}
+
+/// How many operations are open.
+pub(crate) fn count_open(conn: &Connection) -> rusqlite::Result<u64> {
+    let count = format!("SELECT count(*) FROM operations INDEXED BY operations_open WHERE {OPEN}");
+    conn.query_row(&count, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+/// What a file tells of why something is open: the states, what is known of the bank, and the last lines of the log.
+pub(crate) fn story(conn: &Connection) -> Result<String> {
+    let mut story = format!("{:?}", states(conn)?);
+    for rows in ["outbox", "(SELECT * FROM attempts ORDER BY seq DESC LIMIT 20)"] {
+        let mut statement = conn.prepare(&format!("SELECT * FROM {rows}"))?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let mut cells = Vec::new();
+            for (place, column) in columns.iter().enumerate() {
+                match row.get::<_, Value>(place)? {
+                    Value::Null => {}
+                    Value::Blob(bytes) => cells.push(format!("{column} {}", hex(&bytes))),
+                    other => cells.push(format!("{column} {other:?}")),
+                }
+            }
+            story += &format!("\n  {}", cells.join(", "));
+        }
+    }
+    Ok(story)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The last operation that was saved.
