@@ -25,7 +25,7 @@ use crate::state::{Ask, State};
 pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, Which};
 
 /// Rows that one look brings for each place at the bank. A look costs as much as a call does, so one serves many.
-const ROWS_PER_PLACE: usize = 8;
+const ROWS_PER_PLACE: usize = 32;
 
 /// More than answers that came late can make of the gap between two clocks: one of them was set.
 const GAP_SET: SignedDuration = SignedDuration::from_mins(2);

@@ -326,15 +326,16 @@ impl Driver<'_> {
         })
     }
 
-    /// Runs one write of the queue's own, with a deadline.
+    /// Hands over one write of the queue's own, to be waited for with a deadline. What one event has it write shares a commit: where
+    /// one operation has its answer, that is saved together with the beginning of the next one's call.
     fn write<T: Send + 'static>(
         &self,
         piece: impl FnOnce(&Connection) -> Result<T, RowError> + Send + 'static,
     ) -> impl Future<Output = Result<T, WriteFailure>> + Send + 'static {
-        let store = self.outbox.store.clone();
+        let write = self.outbox.store.write(Priority::Background, piece);
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         async move {
-            match tokio::time::timeout(deadline, store.write(Priority::Background, piece)).await {
+            match tokio::time::timeout(deadline, write).await {
                 Err(_) => Err(WriteFailure::Unknown("the file did not answer in time".to_owned())),
                 Ok(Ok(value)) => Ok(value),
                 Ok(Err(WriteError::Refused(RowError::Fenced))) => Err(WriteFailure::Fenced),

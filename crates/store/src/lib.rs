@@ -163,25 +163,37 @@ impl Store {
     /// answers after that transaction's COMMIT is durable.
     ///
     /// A piece must not end the transaction, nor wait for another write of the same file, and should be quick: nothing else
-    /// is written meanwhile. Once the future has been polled the piece will run, also when the future is dropped.
+    /// is written meanwhile. The piece is handed over by the call itself, before the future is polled, so that pieces are run in the
+    /// order of the calls and those of one moment share a commit; it runs also when the future is dropped.
     ///
     /// # Errors
     /// See [`WriteError`]: each variant says what is known of the write.
-    pub async fn write<T, E, F>(&self, priority: Priority, piece: F) -> Result<T, WriteError<E>>
+    pub fn write<T, E, F>(
+        &self,
+        priority: Priority,
+        piece: F,
+    ) -> impl Future<Output = Result<T, WriteError<E>>> + Send + use<T, E, F>
     where
         T: Send + 'static,
         E: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
-        let Some(writer) = &self.inner.writer else { return Err(WriteError::Storage(StorageError::ReadOnly)) };
         let (reply, answer) = tokio::sync::oneshot::channel();
-        let asked = self.inner.asked();
-        writer.submit(priority, piece, move |result| {
-            // The caller may have gone; the write stands all the same.
-            let _ = reply.send(result);
-            drop(asked);
-        })?;
-        answer.await.unwrap_or(Err(WriteError::Closed))
+        let submitted = match &self.inner.writer {
+            None => Err(WriteError::Storage(StorageError::ReadOnly)),
+            Some(writer) => {
+                let asked = self.inner.asked();
+                writer.submit(priority, piece, move |result| {
+                    // The caller may have gone; the write stands all the same.
+                    let _ = reply.send(result);
+                    drop(asked);
+                })
+            }
+        };
+        async move {
+            submitted?;
+            answer.await.unwrap_or(Err(WriteError::Closed))
+        }
     }
 
     /// [`Store::write`] for code outside an async runtime: blocks this thread until the write is answered.

@@ -1,7 +1,7 @@
 //! The one writing connection, on a thread of its own, with group commit.
 //!
-//! The disk's sync is what a write costs. So the writer takes what is waiting, runs each piece in a savepoint of one
-//! transaction, commits once, and then answers all. It never waits for more to come: a lone click is committed at once.
+//! The disk's sync is what a write costs. So the writer takes what is waiting, runs the pieces in one transaction, each so that it can
+//! be undone by itself, commits once, and then answers all. It never waits for more to come: a lone click is committed at once.
 //!
 //! A COMMIT that fails may leave all of its pages in the write-ahead log, where nobody reads them now and the next start
 //! would find them. So after one nobody is told anything, and nothing more is run, before a commit that writes over them is
@@ -451,7 +451,7 @@ impl Thread {
 /// Finds out whether another program keeps this one from writing.
 fn take_and_let_go(connection: &Connection) -> rusqlite::Result<()> {
     begin(connection)?;
-    connection.execute_batch("ROLLBACK")
+    rollback(connection)
 }
 
 /// Copies what the log holds into the file itself. A sync that failed once may count as done with the system ever after, though
@@ -476,6 +476,10 @@ fn commit(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached("COMMIT")?.execute([]).map(|_| ())
 }
 
+fn rollback(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("ROLLBACK")?.execute([]).map(|_| ())
+}
+
 type Taken = Vec<(Box<dyn Piece>, Option<StorageError>)>;
 
 /// Runs what was waiting when the batch began, and the clicks that came meanwhile: clicks first, as long as there is room for
@@ -495,7 +499,8 @@ fn run_pieces(connection: &Connection, queue: &Queue, waited: Waited, taken: &mu
             None => None,
         };
         let Some(mut piece) = piece else { break };
-        let (ran, batch) = run_piece(connection, &mut *piece);
+        let (ran, batch) =
+            if taken.is_empty() { run_first(connection, &mut *piece) } else { run_piece(connection, &mut *piece) };
         let own = match ran {
             Ran::Panicked(error) => {
                 tracing::error!(%error, "a piece of work on the file panicked and was rolled back");
@@ -509,6 +514,21 @@ fn run_pieces(connection: &Connection, queue: &Queue, waited: Waited, taken: &mu
         }
     }
     Batch::Open
+}
+
+/// Before the first piece there is nothing that would have to outlive its refusal, so it needs no savepoint, for which SQLite copies
+/// each page that the piece changes. Most commits have one piece: a click.
+fn run_first(connection: &Connection, piece: &mut dyn Piece) -> (Ran, Batch) {
+    let ran = piece.run(connection);
+    let batch = match (&ran, connection.is_autocommit()) {
+        (Ran::Done, false) => Ok(Batch::Open),
+        (Ran::Done, true) => Ok(Batch::Ended),
+        (Ran::Refused | Ran::Panicked(_), true) => Ok(Batch::RolledBack),
+        (Ran::Refused | Ran::Panicked(_), false) => {
+            rollback(connection).and_then(|()| begin(connection)).map(|()| Batch::Open)
+        }
+    };
+    (ran, batch.unwrap_or_else(|error| Batch::Broken(error.into())))
 }
 
 fn run_piece(connection: &Connection, piece: &mut dyn Piece) -> (Ran, Batch) {

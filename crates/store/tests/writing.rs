@@ -67,6 +67,46 @@ async fn what_was_waiting_shares_one_commit() {
 }
 
 #[tokio::test]
+async fn the_first_of_a_group_can_refuse_or_panic_by_itself_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    // Clicks would join the group that is held; these wait for the next, in this order.
+    let refusing = |n: i64| {
+        store.write(Priority::Background, move |tx| {
+            tx.execute("INSERT INTO t (n) VALUES (?1)", [n]).unwrap();
+            Err::<(), &str>("not today")
+        })
+    };
+    for panics in [false, true] {
+        let (held, sender) = hold(&store).await.unwrap();
+        let before = store.work().commits;
+        let first = async {
+            if panics {
+                let panicking = store.write(Priority::Background, |tx| -> Result<(), &str> {
+                    tx.execute("INSERT INTO t (n) VALUES (50)", []).unwrap();
+                    panic!("a mistake")
+                });
+                assert!(matches!(panicking.await, Err(WriteError::Storage(StorageError::Panicked(_)))));
+            } else {
+                assert!(matches!(refusing(50).await, Err(WriteError::Refused("not today"))));
+            }
+        };
+        let n = if panics { 2 } else { 1 };
+        let second = insert(&store, Priority::Background, n);
+        let (held, (), second, third, ()) = tokio::join!(held, first, second, refusing(51), let_go(sender));
+        held.unwrap().unwrap();
+        assert_eq!(second.unwrap(), 1);
+        assert!(matches!(third, Err(WriteError::Refused("not today"))));
+        assert_eq!(numbers(&store).await.unwrap(), (1..=n).collect::<Vec<_>>(), "nothing of those that refused");
+        assert_eq!(store.work().commits - before, 2, "the one that was held, and one for the group");
+    }
+    // Alone it is the first of its group as well, and leaves no transaction behind.
+    assert!(matches!(refusing(52).await, Err(WriteError::Refused("not today"))));
+    insert(&store, Priority::Background, 3).await.unwrap();
+    assert_eq!(numbers(&store).await.unwrap(), [1, 2, 3]);
+}
+
+#[tokio::test]
 async fn a_lone_write_is_committed_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
@@ -306,17 +346,16 @@ async fn a_transaction_that_sqlite_rolled_back_is_told_to_all_of_its_group() {
     let store = open(folder.path()).unwrap();
     let (held, sender) = hold(&store).await.unwrap();
     // `OR ROLLBACK` ends the transaction as a failing disk may.
-    let ending = store.write(Priority::Click, |tx| {
-        tx.execute("INSERT INTO t (n) VALUES (5)", [])?;
-        tx.execute("INSERT OR ROLLBACK INTO t (n) VALUES (5)", [])
-    });
-    let (held, before, ended, after, ()) = tokio::join!(
-        held,
-        insert(&store, Priority::Click, 1),
-        ending,
-        insert(&store, Priority::Click, 2),
-        let_go(sender)
-    );
+    let before = insert(&store, Priority::Click, 1);
+    let ending = async {
+        let ending = store.write(Priority::Click, |tx| {
+            tx.execute("INSERT INTO t (n) VALUES (5)", [])?;
+            tx.execute("INSERT OR ROLLBACK INTO t (n) VALUES (5)", [])
+        });
+        ending.await
+    };
+    let (held, before, ended, after, ()) =
+        tokio::join!(held, before, ending, insert(&store, Priority::Click, 2), let_go(sender));
     assert!(matches!(held, Ok(Err(WriteError::Storage(StorageError::RolledBack)))), "{held:?}");
     assert!(matches!(before, Err(WriteError::Storage(StorageError::RolledBack))), "{before:?}");
     assert!(matches!(ended, Err(WriteError::Refused(_))), "{ended:?}");
