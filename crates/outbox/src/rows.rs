@@ -1,23 +1,31 @@
-//! The driver's own writes and looks at the table of operations. Each write names the epoch and the state that it expects, and
+//! The driver's own writes to the table of operations: a call begins, and its outcome is saved. Each write names the epoch and the state that it expects, and
 //! checks that it changed exactly one row.
+
+mod bank;
+mod due;
+mod taking_over;
+#[cfg(test)]
+mod tests;
 
 use std::panic::AssertUnwindSafe;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use protocol::Key;
-use rusqlite::{Connection, Row as SqlRow, named_params, params};
+use rusqlite::{Connection, named_params, params};
 
-use crate::answer::TRANSPORT_WORDS;
+pub(crate) use bank::{change_address, record};
+pub(crate) use due::{Due, look, make_due};
+pub(crate) use taking_over::{Started, start};
+
 use crate::attempts::{self, Entry};
 use crate::cancelling;
-use crate::columns::{Ms, ms, stored, time};
+use crate::columns::ms;
 use crate::contract::{Contract, StoredRequest};
 use crate::operations::{Operation, by_key, refunds_of};
-use crate::outcome::{Change, FAILS_BY_ITSELF};
+use crate::outcome::Change;
 use crate::refunds;
-use crate::settings::Settings;
 use crate::state::{Ask, State};
-use crate::step::{BankIdentity, MakeDue, Record, Row, Which};
+use crate::step::{BankIdentity, Row};
 use crate::transport::Call;
 
 /// What the caller does with each change of an operation, in the same commit.
@@ -75,178 +83,6 @@ pub(crate) fn leniently(tx: &Connection, operation: &Operation, hook: Hook<'_>) 
 fn check_epoch(tx: &Connection, epoch: i64) -> Result<(), RowError> {
     let found: i64 = tx.prepare_cached("SELECT epoch FROM outbox WHERE id = 1")?.query_row([], |row| row.get(0))?;
     if found == epoch { Ok(()) } else { Err(RowError::Fenced) }
-}
-
-/// A new owner.
-pub(crate) struct Started {
-    pub(crate) epoch: i64,
-    pub(crate) hold_until: Option<Timestamp>,
-    pub(crate) clock_gap: Option<SignedDuration>,
-    pub(crate) resumed: Vec<Operation>,
-}
-
-/// Takes the queue over: a new epoch, what a dead owner left in flight is taken up at once, and everything is due.
-pub(crate) fn start(
-    tx: &Connection,
-    address: &str,
-    settings: &Settings,
-    now: Timestamp,
-    hook: Hook<'_>,
-) -> Result<Started, RowError> {
-    let (epoch, hold_until, clock_gap_s) = tx
-        .prepare_cached(
-            "UPDATE outbox SET epoch = epoch + 1, hold_until = CASE WHEN address IS ?1 THEN hold_until END, \
-                 clock_gap_s = CASE WHEN address IS ?1 THEN clock_gap_s END, address = ?1, \
-                 reachable = NULL, paused = NULL, why = NULL, probe_at = NULL \
-             WHERE id = 1 RETURNING epoch, hold_until, clock_gap_s",
-        )?
-        .query_row([address], |row| {
-            Ok((row.get(0)?, time(row, "hold_until")?, row.get::<_, Option<i64>>("clock_gap_s")?))
-        })?;
-    let left: Vec<Key> = tx
-        .prepare_cached(concat!(
-            "SELECT key FROM operations INDEXED BY operations_open \
-             WHERE ",
-            open!(),
-            " AND state = 'sending' ORDER BY seq"
-        ))?
-        .query_map([], |row| stored(row, "key"))?
-        .collect::<rusqlite::Result<_>>()?;
-    // A look by a dead owner may be of any age.
-    tx.prepare_cached(concat!(
-        "UPDATE operations INDEXED BY operations_open SET ask = 'look_up' \
-         WHERE ",
-        open!(),
-        " AND ask = 'resend'"
-    ))?
-    .execute([])?;
-    // A look-up or a cancellation may kill as well as a request.
-    tx.prepare_cached(concat!(
-        "UPDATE operations INDEXED BY operations_open SET deaths = deaths + 1 \
-         WHERE ",
-        open!(),
-        " AND due_at IS NULL"
-    ))?
-    .execute([])?;
-    // In flight when its owner died, whatever it had been before, and perhaps sent.
-    tx.prepare_cached(concat!(
-        "UPDATE operations INDEXED BY operations_open \
-         SET state = 'unknown', updated_at = ?1, due_at = ?1 \
-         WHERE ",
-        open!(),
-        " AND state = 'sending'"
-    ))?
-    .execute([ms(now)])?;
-    let furthest = now.saturating_add(settings.retry_after_max).unwrap_or(now);
-    tx.prepare_cached(concat!(
-        "UPDATE operations INDEXED BY operations_open SET due_at = ?1, not_before = min(not_before, ?2) \
-         WHERE ",
-        open!()
-    ))?
-    .execute([ms(now), ms(furthest)])?;
-    let mut resumed = Vec::with_capacity(left.len());
-    for key in left {
-        let operation = by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-        attempts::append(tx, &Entry::new(&key, operation.attempts, now, "resumed"))?;
-        leniently(tx, &operation, hook)?;
-        resumed.push(operation);
-    }
-    store::points::reach(store::points::Point::TakingOver);
-    Ok(Started { epoch, hold_until, clock_gap: clock_gap_s.map(SignedDuration::from_secs), resumed })
-}
-
-/// Rows of that bank that are due, oldest first, and when the next one is. What is to be looked up for a person, or told as cancelled,
-/// comes after all that is to be settled, however many of it there are. A row whose call runs has no due time and is found too: where
-/// nobody knows of it any more, it is a stray to be taken up. A time beyond `far` was written by a wrong clock.
-pub(crate) fn look(
-    conn: &Connection,
-    bank: &BankIdentity,
-    limit: usize,
-    now: Timestamp,
-    far: Timestamp,
-) -> rusqlite::Result<Due> {
-    let mut rows: Vec<Row> = Vec::new();
-    for sql in [UNSETTLED_DUE, OTHERS_DUE] {
-        let left = limit.saturating_sub(rows.len());
-        let due = named_params! {
-            ":now": ms(now),
-            ":far": ms(far),
-            ":bank": bank.bank_id.as_bytes(),
-            ":merchant": bank.merchant,
-            ":limit": i64::try_from(left).unwrap_or(i64::MAX),
-        };
-        for row in conn.prepare_cached(sql)?.query_map(due, row_of)? {
-            rows.push(row?);
-        }
-        if rows.len() >= limit {
-            return Ok(Due { rows, ..Due::default() });
-        }
-    }
-    let (next, other_bank) = conn
-        .prepare_cached(concat!(
-            "SELECT min(CASE WHEN is_here AND at > :now THEN at END), coalesce(max(NOT is_here), 0) \
-             FROM (SELECT max(due_at, coalesce(not_before, 0)) AS at, \
-                       bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant) AS is_here \
-                   FROM operations INDEXED BY operations_open \
-                   WHERE ",
-            open!(),
-            ")"
-        ))?
-        .query_row(
-            named_params! { ":now": ms(now), ":bank": bank.bank_id.as_bytes(), ":merchant": bank.merchant },
-            |row| Ok((row.get::<_, Option<Ms>>(0)?, row.get(1)?)),
-        )?;
-    Ok(Due { rows, next_due_at: next.map(|Ms(at)| at), other_bank: Some(other_bank) })
-}
-
-/// What a look found.
-#[derive(Default)]
-pub(crate) struct Due {
-    pub(crate) rows: Vec<Row>,
-    /// When the next is due, where all that are due were found.
-    pub(crate) next_due_at: Option<Timestamp>,
-    /// Whether anything waits for another bank, where all that are due were found.
-    pub(crate) other_bank: Option<bool>,
-}
-
-/// What both looks ask for; what differs stands between.
-macro_rules! due {
-    ($which:literal) => {
-        concat!(
-            "SELECT key, lane, state, ask, failures, panics, deaths, first_sent_at \
-             FROM operations AS o INDEXED BY operations_open \
-             WHERE ",
-            open!(),
-            " AND ",
-            $which,
-            " AND (due_at IS NULL OR due_at NOT BETWEEN :now + 1 AND :far) \
-              AND (not_before IS NULL OR not_before NOT BETWEEN :now + 1 AND :far) \
-              AND (bank_id IS NULL OR (bank_id = :bank AND merchant = :merchant)) \
-              ORDER BY seq LIMIT :limit"
-        )
-    };
-}
-
-/// One at a time of each lane.
-const UNSETTLED_DUE: &str = due!(
-    "state IN ('saved', 'sending', 'unknown') AND body IS NOT NULL AND NOT EXISTS ( \
-         SELECT 1 FROM operations AS older WHERE older.lane = o.lane AND older.seq < o.seq \
-            AND older.state IN ('saved', 'sending', 'unknown') AND older.body IS NOT NULL)"
-);
-
-const OTHERS_DUE: &str = due!("state IN ('needs_attention', 'cancelled')");
-
-fn row_of(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
-    Ok(Row {
-        key: stored(row, "key")?,
-        lane: row.get("lane")?,
-        state: stored(row, "state")?,
-        ask: stored(row, "ask")?,
-        failures: row.get("failures")?,
-        panics: row.get("panics")?,
-        deaths: row.get("deaths")?,
-        first_sent_at: time(row, "first_sent_at")?,
-    })
 }
 
 /// What a call sends, and for what.
@@ -525,126 +361,3 @@ fn has_become(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<b
         |row| row.get(0),
     )
 }
-
-/// Makes rows due at once, and moves `not_before` along with a clock that jumped.
-pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Timestamp) -> Result<(), RowError> {
-    check_epoch(tx, epoch)?;
-    if make_due.shift != SignedDuration::ZERO {
-        let by_ms = i64::try_from(make_due.shift.as_millis()).unwrap_or(0);
-        tx.prepare_cached(concat!(
-            "UPDATE operations INDEXED BY operations_open SET not_before = not_before + ?1 \
-             WHERE ",
-            open!(),
-            " AND not_before IS NOT NULL"
-        ))?
-        .execute([by_ms])?;
-        // Set back, the clock must not make what was sent look as if it were yet to come. Set forward it may just have slept, and
-        // what is older than the bank remembers must not look young.
-        if by_ms < 0 {
-            tx.prepare_cached(concat!(
-                "UPDATE operations INDEXED BY operations_open SET first_sent_at = first_sent_at + ?1 \
-                 WHERE ",
-                open!(),
-                " AND first_sent_at IS NOT NULL"
-            ))?
-            .execute([by_ms])?;
-        }
-    }
-    if make_due.aged > SignedDuration::ZERO {
-        let by_ms = i64::try_from(make_due.aged.as_millis()).unwrap_or(i64::MAX);
-        tx.prepare_cached(concat!(
-            "UPDATE operations INDEXED BY operations_open SET first_sent_at = max(first_sent_at - ?1, ?2) \
-             WHERE ",
-            open!(),
-            " AND first_sent_at IS NOT NULL"
-        ))?
-        .execute([by_ms, ms(Timestamp::MIN)])?;
-    }
-    match make_due.which {
-        Which::All => tx
-            .prepare_cached(concat!(
-                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 \
-                 WHERE ",
-                open!(),
-                " AND due_at > ?1"
-            ))?
-            .execute([ms(now)])?,
-        Which::Transport => {
-            let [a, b, c, d, e, f] = TRANSPORT_WORDS;
-            tx.prepare_cached(concat!(
-                "UPDATE operations INDEXED BY operations_open SET due_at = ?1 WHERE ",
-                open!(),
-                " \
-                   AND due_at > ?1 AND last_answer IN (?2, ?3, ?4, ?5, ?6, ?7) AND failures < ?8"
-            ))?
-            .execute(params![ms(now), a, b, c, d, e, f, FAILS_BY_ITSELF])?
-        }
-    };
-    if make_due.which == Which::Transport {
-        mark_backlog(tx)?;
-    }
-    Ok(())
-}
-
-/// What waited for the bank while it was away: by it, whoever looks sees how far the way back is.
-fn mark_backlog(tx: &Connection) -> rusqlite::Result<()> {
-    tx.prepare_cached(concat!(
-        "UPDATE outbox SET (backlog_through, backlog_total) = ( \
-             SELECT max(seq), count(*) FROM operations INDEXED BY operations_open \
-             WHERE ",
-        open!(),
-        " AND state IN ('saved', 'sending', 'unknown')) \
-         WHERE id = 1"
-    ))?
-    .execute([])
-    .map(|_| ())
-}
-
-/// Keeps what is known of the bank.
-pub(crate) fn record(tx: &Connection, record: &Record, epoch: i64) -> Result<(), RowError> {
-    check_epoch(tx, epoch)?;
-    tx.prepare_cached(
-        "UPDATE outbox SET bank_id = coalesce(:bank, bank_id), merchant = coalesce(:merchant, merchant), \
-             hold_until = :hold, paused = :paused, reachable = :reachable, why = :why, probe_at = :probe, clock_gap_s = :gap, \
-             last_contact_at = nullif(max(coalesce(last_contact_at, 0), coalesce(:introduced, 0)), 0) \
-         WHERE id = 1",
-    )?
-    .execute(named_params! {
-        ":bank": record.bank.as_ref().map(|bank| bank.bank_id.as_bytes()),
-        ":merchant": record.bank.as_ref().map(|bank| &bank.merchant),
-        ":hold": record.hold_until.map(ms),
-        ":paused": record.paused,
-        ":reachable": record.reachable,
-        ":why": record.why,
-        ":probe": record.probe_at.map(ms),
-        ":gap": record.clock_gap_s,
-        ":introduced": record.introduced_at.map(ms),
-    })?;
-    if let Some(bank) = &record.bank {
-        mark_other_bank(tx, bank)?;
-    }
-    Ok(())
-}
-
-/// Rows that were first sent to another bank wait, and say for whom: `other-bank: MERCHANT at BANK`.
-fn mark_other_bank(tx: &Connection, bank: &BankIdentity) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        concat!("UPDATE operations INDEXED BY operations_open SET reason = CASE WHEN (bank_id, merchant) IS NOT (?1, ?2) THEN \
-             'other-bank: ' || merchant || ' at ' || lower(substr(hex(bank_id), 1, 8) || '-' || substr(hex(bank_id), 9, 4) || '-' || \
-             substr(hex(bank_id), 13, 4) || '-' || substr(hex(bank_id), 17, 4) || '-' || substr(hex(bank_id), 21)) END \
-         WHERE ", open!(), " AND state IN ('saved', 'sending', 'unknown') AND bank_id IS NOT NULL \
-           AND (reason IS NOT NULL AND reason LIKE 'other-bank:%') IS NOT ((bank_id, merchant) IS NOT (?1, ?2))"),
-    )?
-    .execute(params![bank.bank_id.as_bytes(), bank.merchant])
-    .map(|_| ())
-}
-
-/// Another secret or address: whose Retry-After the file keeps from now on.
-pub(crate) fn change_address(tx: &Connection, address: &str, epoch: i64) -> Result<(), RowError> {
-    check_epoch(tx, epoch)?;
-    tx.prepare_cached("UPDATE outbox SET address = ?1 WHERE id = 1")?.execute([address])?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests;

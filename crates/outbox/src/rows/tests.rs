@@ -2,13 +2,17 @@
 
 use std::cell::RefCell;
 
+use jiff::SignedDuration;
 use protocol::{Amount, CardToken, Currency, PaymentRequest};
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
+use super::due::{OTHERS_DUE, UNSETTLED_DUE};
 use super::*;
 use crate::contract::BankContract;
 use crate::saving::{NewOperation, Request, enqueue};
+use crate::settings::Settings;
+use crate::step::{MakeDue, Record, Which};
 
 type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
 
