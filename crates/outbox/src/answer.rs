@@ -1,13 +1,8 @@
-//! What an answer means. Pure: bytes in, a [`Reading`] out. The functions are those of [`BankContract`](crate::BankContract), and
-//! read what the bank's contract says (`docs/openapi.json` of the repository); the types are every contract's.
-//!
-//! Only a valid answer of our own bank counts: its content type, its schema, and the echo of our key, amount and currency.
-//! Everything else (a portal's page, half a body, another payment's result) is no answer at all, whatever its status says.
+//! An answer of the other side, or its absence, and how a [`Contract`](crate::Contract) reads it.
 
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Amount, Currency, Key, Kind, OperationState, Outcome, Payment, Policy, Problem, ProblemType, Refund};
+use protocol::Outcome;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 /// An HTTP answer, as far as it matters here: no other header is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,21 +60,6 @@ pub enum CallError {
     },
     /// The call itself can't be sent, now or ever: its method, its path or a header is none. No byte of it left.
     Unsendable(String),
-}
-
-/// What the answer of Kassa's bank must repeat to be ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// The operation's key.
-    pub key: Key,
-    /// What was asked.
-    pub kind: Kind,
-    /// Minor units of the currency.
-    pub amount: i64,
-    /// The currency of the amount.
-    pub currency: Currency,
-    /// Of a refund: the bank's id of the payment. None is not compared: it was cancelled before anybody here knew it.
-    pub payment_id: Option<String>,
 }
 
 /// How an answer, or its absence, is read, and so what becomes of the operation: see the
@@ -252,42 +232,8 @@ impl From<CallError> for Reading {
     }
 }
 
-fn foreign<T>(why: impl Into<String>) -> Result<T, Reading> {
+pub(crate) fn foreign<T>(why: impl Into<String>) -> Result<T, Reading> {
     Err(Reading::Foreign(why.into()))
-}
-
-/// Reads the answer of Kassa's bank to an operation's own request.
-#[must_use]
-pub fn read(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
-    match answer.status {
-        201 => result(expected, answer, Outcome::Approved),
-        402 => result(expected, answer, Outcome::Declined),
-        _ => problem(answer).and_then(|problem| keyed_problem(expected, answer, &problem, now)),
-    }
-    .unwrap_or_else(|reading| reading)
-}
-
-/// Reads the answer of Kassa's bank to `GET /v1/operations/{key}`.
-#[must_use]
-pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
-    match answer.status {
-        200 => looked_up(expected, answer),
-        _ => problem(answer).map(|problem| match problem.problem {
-            ProblemType::OperationUnknown => Reading::UnknownKey,
-            _ => general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())),
-        }),
-    }
-    .unwrap_or_else(|reading| reading)
-}
-
-/// Reads the answer of Kassa's bank to `PUT /v1/operations/{key}/cancellation`: the operation as it is after the wish.
-#[must_use]
-pub fn read_cancellation(expected: &Expected, answer: &Answer, now: Timestamp) -> Reading {
-    match answer.status {
-        200 => looked_up(expected, answer),
-        _ => problem(answer).and_then(|problem| keyed_problem(expected, answer, &problem, now)),
-    }
-    .unwrap_or_else(|reading| reading)
 }
 
 /// What the answering clock said in `Date` (RFC 9110, 6.6.1: whole seconds), where it said it.
@@ -301,61 +247,24 @@ fn http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text.trim()).ok().map(|at| at.timestamp())
 }
 
-/// Reads the answer of Kassa's bank to `GET /v1/policy`.
-///
-/// # Errors
-/// How an answer that is no policy is read: `Foreign`, `NotAllowed`, `Busy` or `Trouble`.
-pub fn read_policy(answer: &Answer, now: Timestamp) -> Result<Policy, Reading> {
-    match answer.status {
-        200 => media_type(answer, "application/json").and_then(|()| parse::<Policy>(&answer.body)).and_then(|policy| {
-            // It goes back to the bank in a header of each call.
-            if is_word(&policy.merchant) { Ok(policy) } else { foreign("its merchant is no name") }
-        }),
-        _ => problem(answer).and_then(|problem| {
-            Err(general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())))
-        }),
-    }
-}
-
-/// Whether it can stand in a header, a column and a line: some visible characters of ASCII, spaces between them.
-fn is_word(text: &str) -> bool {
-    let visible = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    visible && !text.is_empty() && text.len() <= WORD_BYTES_MAX && text.trim() == text
-}
-
-fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
+pub(crate) fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
     let Some(found) = &answer.content_type else { return foreign("it has no content type") };
     let essence = found.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case(wanted) { Ok(()) } else { foreign(format!("it is not {wanted}")) }
 }
 
 /// Never the parser's own message: it may repeat what it read.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Reading> {
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Reading> {
     serde_json::from_slice(body).or_else(|error| {
         foreign(format!("its body is not what was asked for (line {}, column {})", error.line(), error.column()))
     })
 }
 
-/// A problem document of ours, or nothing.
-fn problem(answer: &Answer) -> Result<Problem, Reading> {
-    media_type(answer, Problem::MEDIA_TYPE)?;
-    let mut problem: Problem = parse(&answer.body)?;
-    problem.detail = readable(&problem.detail);
-    if problem.status == answer.status && problem.problem.status() == answer.status {
-        Ok(problem)
-    } else {
-        foreign("its problem document is for another status")
-    }
-}
-
 /// Characters of the bank's own text that are kept: it goes into the file, to a terminal and into a window.
 const DETAIL_CHARS_MAX: usize = 200;
 
-/// The longest name that the bank gives anything: the merchant, a payment.
-const WORD_BYTES_MAX: usize = 100;
-
 /// The bank's text on one line, with nothing in it that would act on a terminal.
-fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     let mut kept = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });
     let mut readable: String = kept.by_ref().take(DETAIL_CHARS_MAX).collect();
     if kept.next().is_some() {
@@ -367,144 +276,6 @@ fn readable(text: &str) -> String {
 /// What turns the direction of a line, ends one, or is not seen at all.
 const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Problems that mean the same whatever was asked.
-fn general_problem(answer: &Answer, problem: &Problem, now: Timestamp) -> Option<Reading> {
-    let name = problem.problem.name();
-    match problem.problem {
-        ProblemType::RateLimited | ProblemType::Unavailable => Some(match retry_after(answer, now) {
-            Some(retry_after) => Reading::Busy { retry_after, problem: name },
-            None => Reading::Trouble(name),
-        }),
-        ProblemType::Internal => Some(Reading::Trouble(name)),
-        ProblemType::Unauthorized | ProblemType::Forbidden => Some(Reading::NotAllowed(name)),
-        _ => None,
-    }
-}
-
-fn keyed_problem(expected: &Expected, answer: &Answer, problem: &Problem, now: Timestamp) -> Result<Reading, Reading> {
-    if let Some(reading) = general_problem(answer, problem, now) {
-        return Ok(reading);
-    }
-    if matches!(answer.status, 409 | 410 | 422) {
-        key_echo(expected, answer, true)?;
-    }
-    Ok(match (problem.problem, problem.state) {
-        (ProblemType::InProgress, Some(OperationState::NeedsAttention)) => {
-            Reading::BankAttention(problem.detail.clone())
-        }
-        (ProblemType::InProgress, _) => Reading::InProgress(retry_after(answer, now)),
-        (ProblemType::KeyExpired, _) => Reading::Expired,
-        (ProblemType::OperationCancelled, _) => Reading::Cancelled,
-        (other, _) => Reading::Refused { problem: other.name(), detail: problem.detail.clone() },
-    })
-}
-
-fn key_echo(expected: &Expected, answer: &Answer, required: bool) -> Result<(), Reading> {
-    match answer.key.as_deref().map(Key::parse) {
-        Some(Ok(key)) if key == expected.key => Ok(()),
-        None if !required => Ok(()),
-        _ => foreign("it does not repeat our key"),
-    }
-}
-
-/// A 201 or 402, valid and ours.
-fn result(expected: &Expected, answer: &Answer, outcome: Outcome) -> Result<Reading, Reading> {
-    media_type(answer, "application/json")?;
-    // The body repeats the key as `operation`; a header that is there must not say otherwise.
-    key_echo(expected, answer, false)?;
-    let text = std::str::from_utf8(&answer.body).or_else(|_| foreign("its body is not text"))?;
-    our_object(expected, text, outcome)?;
-    Ok(Reading::Final { outcome, result: text.to_owned() })
-}
-
-/// Checks that the object is the result of our operation.
-fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), Reading> {
-    let (id, status, amount, currency, key, payment_id, decline_code) = match expected.kind {
-        Kind::Payment => {
-            let payment: Payment = parse(text.as_bytes())?;
-            if payment.approval_code.is_some() != (outcome == Outcome::Approved) {
-                return foreign("its approval code contradicts its status");
-            }
-            (
-                payment.id,
-                payment.status,
-                payment.amount,
-                payment.currency,
-                payment.operation,
-                None,
-                payment.decline_code,
-            )
-        }
-        Kind::Refund => {
-            let refund: Refund = parse(text.as_bytes())?;
-            (
-                refund.id,
-                refund.status,
-                refund.amount,
-                refund.currency,
-                refund.operation,
-                Some(refund.payment_id),
-                refund.decline_code,
-            )
-        }
-    };
-    // Members that we don't know are skipped over, however deep or large they are; what is kept is the whole of it, and it must
-    // be readable again.
-    parse::<serde_json::Value>(text.as_bytes())?;
-    if !is_word(&id) {
-        return foreign("its id is no name");
-    }
-    if key != expected.key {
-        return foreign("it is the result of another key");
-    }
-    if Amount::get(amount) != expected.amount || currency != expected.currency {
-        return foreign("it is for another amount or currency");
-    }
-    if expected.payment_id.is_some() && payment_id != expected.payment_id {
-        return foreign("it is for another payment");
-    }
-    if status != outcome || decline_code.is_some() != (outcome == Outcome::Declined) {
-        return foreign("its status contradicts itself");
-    }
-    Ok(())
-}
-
-/// The bank's answer about a key, its result kept as the bank wrote it.
-#[derive(serde::Deserialize)]
-struct LookedUp<'a> {
-    key: Key,
-    state: OperationState,
-    kind: Option<Kind>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-}
-
-fn looked_up(expected: &Expected, answer: &Answer) -> Result<Reading, Reading> {
-    media_type(answer, "application/json")?;
-    let found: LookedUp<'_> = serde_json::from_slice(&answer.body).or_else(|_| foreign("its body is no operation"))?;
-    if found.key != expected.key {
-        return foreign("it is about another key");
-    }
-    // A key that was cancelled before any request came has no kind.
-    if found.kind.is_some_and(|kind| kind != expected.kind)
-        || (found.kind.is_none() && found.state != OperationState::Cancelled)
-    {
-        return foreign("it is about another kind of operation");
-    }
-    let outcome = match found.state {
-        OperationState::Processing => return Ok(Reading::InProgress(None)),
-        OperationState::Cancelled => return Ok(Reading::Cancelled),
-        OperationState::NeedsAttention => {
-            return Ok(Reading::BankAttention("the bank's people must look at it".to_owned()));
-        }
-        OperationState::Approved => Outcome::Approved,
-        OperationState::Declined => Outcome::Declined,
-    };
-    let Some(result) = found.result.map(RawValue::get) else { return foreign("its result is missing") };
-    our_object(expected, result, outcome)?;
-    Ok(Reading::Final { outcome, result: result.to_owned() })
 }
 
 /// `Retry-After` as a duration: seconds, or a date against our clock. Negative ones are zero; what is neither is none.

@@ -1,14 +1,13 @@
 //! What the other side understands, and what its answers mean: all that the outbox knows of it.
 //!
-//! [`BankContract`] is Kassa's bank. A program that sends something else, to somebody else, writes its own: which request
+//! [`BankContract`](crate::BankContract) is Kassa's bank. A program that sends something else, to somebody else, writes its own: which request
 //! shows that they are there, how the key is sent, and which answers are an end. The rest (durability, order, back-off,
 //! breaker, wakes) is the same for all.
 
 use jiff::{SignedDuration, Timestamp};
-use protocol::{IDEMPOTENCY_KEY, POLICY_PATH, RefundRequest};
 
-use crate::answer::{self, Answer, Expected, Reading};
-use crate::operations::{Kind, Operation};
+use crate::answer::{Answer, Reading};
+use crate::operations::Operation;
 use crate::settings::Settings;
 use crate::state::Ask;
 use crate::step::BankIdentity;
@@ -102,73 +101,4 @@ pub trait Contract: Send + Sync + 'static {
         answer: &Answer,
         now: Timestamp,
     ) -> Reading;
-}
-
-/// The contract of Kassa's bank: `GET /v1/policy`, payments and refunds under `Idempotency-Key` (after
-/// draft-ietf-httpapi-idempotency-key-header), `GET /v1/operations/{key}`, `PUT /v1/operations/{key}/cancellation`, and problem
-/// documents (RFC 9457) for all that is no result. `docs/openapi.json` of the repository has it whole. It sends no messages.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BankContract;
-
-impl Contract for BankContract {
-    fn introduction(&self) -> Call {
-        Call::new("GET", POLICY_PATH)
-    }
-
-    fn read_introduction(&self, answer: &Answer, now: Timestamp) -> Result<Promise, Reading> {
-        answer::read_policy(answer, now).map(|policy| Promise {
-            permanent: policy.claims_are_permanent(),
-            retention: SignedDuration::from_secs(i64::try_from(policy.retention_s).unwrap_or(i64::MAX)),
-            identity: BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant },
-        })
-    }
-
-    fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
-        // A message is nothing that this bank knows.
-        operation.money?;
-        let call = match ask {
-            Ask::Send | Ask::Resend => request.call().with(IDEMPOTENCY_KEY, operation.key.to_string()),
-            Ask::LookUp => Call::new("GET", &protocol::operation_path(&operation.key)),
-            Ask::Cancel => Call::new("PUT", &protocol::cancellation_path(&operation.key)),
-        };
-        // The bank may have been swapped for another at the same address since it last said who it is; only it can refuse then,
-        // before it charges.
-        Some(match (operation.bank_id, &operation.merchant) {
-            (Some(bank_id), Some(merchant)) => {
-                call.with(protocol::BANK_ID, bank_id.to_string()).with(protocol::MERCHANT, merchant.clone())
-            }
-            _ => call,
-        })
-    }
-
-    fn read(
-        &self,
-        ask: Ask,
-        operation: &Operation,
-        request: &StoredRequest,
-        answer: &Answer,
-        now: Timestamp,
-    ) -> Reading {
-        let Some(expected) = expected(operation, request) else {
-            return Reading::Foreign("it answers something that this bank is never asked".to_owned());
-        };
-        match ask {
-            Ask::Send | Ask::Resend => answer::read(&expected, answer, now),
-            Ask::LookUp => answer::read_lookup(&expected, answer, now),
-            Ask::Cancel => answer::read_cancellation(&expected, answer, now),
-        }
-    }
-}
-
-/// What a valid answer must repeat.
-fn expected(operation: &Operation, request: &StoredRequest) -> Option<Expected> {
-    let money = operation.money?;
-    let (kind, payment_id) = match operation.kind {
-        Kind::Payment => (protocol::Kind::Payment, None),
-        // Cancelled before it got its bytes, so nobody here knows the bank's name for its payment.
-        Kind::Refund if request.body.is_empty() => (protocol::Kind::Refund, None),
-        Kind::Refund => (protocol::Kind::Refund, Some(RefundRequest::decode(&request.body).ok()?.payment_id)),
-        Kind::Message => return None,
-    };
-    Some(Expected { key: operation.key, kind, amount: money.amount, currency: money.currency, payment_id })
 }

@@ -336,15 +336,17 @@ mod tables;
 mod transport;
 
 pub mod answer;
+pub mod bank;
 pub mod decide;
 
 pub use attempts::{Attempt, attempts};
 pub use awaited::{last_answer, starts, tombstones_for};
 pub use backoff::{Backoff, Random};
+pub use bank::BankContract;
 pub use cancelling::{AcceptError, CancelAs, CancelError, Cancelled, accept_offline, cancel};
 pub use changes::{Changes, bank_asked, changed_since, last_change};
 pub use clock::{Clock, SystemClock};
-pub use contract::{BankContract, Contract, Promise, StoredRequest};
+pub use contract::{Contract, Promise, StoredRequest};
 pub use events::Event;
 pub use export::{ExportError, export};
 pub use operations::{Filter, Kind, Money, Operation, by_intent, by_key, list, refunds_of, replacement_of};

@@ -13,8 +13,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::MIGRATIONS;
+use crate::bank::BankContract;
 use crate::clock::{Clock, SystemClock};
-use crate::contract::{BankContract, Contract};
+use crate::contract::Contract;
 use crate::events::Event;
 use crate::operations::Operation;
 use crate::rows::LateAnswer;

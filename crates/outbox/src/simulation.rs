@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use uuid::Uuid;
 
 use crate::answer::Reading;
-use crate::contract::{BankContract, Promise};
+use crate::bank::BankContract;
+use crate::contract::Promise;
 use crate::decide::{Effect, Event, Queue, Wake, decide};
 use crate::operations::Operation;
 use crate::rows::{self, Beginning, Saving};

@@ -1,7 +1,8 @@
 //! The table of answers, row by row: what came back, how it is read, and what becomes of the operation.
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::answer::{Answer, CallError, Expected, Reading, read, read_lookup, read_policy};
+use outbox::answer::{Answer, CallError, Reading};
+use outbox::bank::{Expected, read, read_lookup, read_policy};
 use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Row, Which, decide};
 use outbox::{Ask, Change, Settings, State};
 use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::due::{OTHERS_DUE, UNSETTLED_DUE};
 use super::*;
-use crate::contract::BankContract;
+use crate::bank::BankContract;
 use crate::saving::{NewOperation, Request, enqueue};
 use crate::settings::Settings;
 use crate::step::{MakeDue, Record, Which};
