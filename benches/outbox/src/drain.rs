@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 4;
 /// Operations saved in one commit.
 const SAVED_TOGETHER: u64 = 500;
 /// Between two looks at whether anything is open.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long a drain may take before it counts as stuck: so long, and as long as it takes to settle as few a second as that.
 const STUCK: Duration = Duration::from_secs(60);
 const RATE_MIN: f64 = 10.0;

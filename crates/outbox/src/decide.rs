@@ -41,6 +41,8 @@ pub struct Queue {
     promise: Option<Promise>,
     hold_until: Option<Timestamp>,
     in_flight: BTreeMap<Key, InFlight>,
+    /// The last answer came at once, and was one that says that the bank works.
+    answers_at_once: bool,
     drain: Option<Drain>,
     /// What the last look found and there was no place for yet, oldest first. The file may have gone on since: what begins a call
     /// compares its row once more.
@@ -90,6 +92,7 @@ impl Queue {
             promise: None,
             hold_until: hold_until.map(|until| until.min(longest_hold(&settings, now))),
             in_flight: BTreeMap::new(),
+            answers_at_once: false,
             drain: None,
             candidates: VecDeque::new(),
             look_at: Some(now),
@@ -120,6 +123,7 @@ impl Queue {
     #[must_use]
     pub fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
         let saving = self.in_flight.values().filter_map(InFlight::save_again_at);
+        let ready = self.in_flight.values().filter_map(InFlight::put_back_at);
         let free = self.has_place() && !self.is_saving();
         let next = if self.breaker.is_closed() {
             let asking = self.other_bank.as_ref().and_then(OtherBank::ask_at);
@@ -133,7 +137,7 @@ impl Queue {
         let waking = self.wake_wanted.then(|| self.waking_from.unwrap_or(now));
         let next = next.into_iter().chain(unwritten.then_some(now)).chain(waking);
         let next = next.map(|at| at.max(self.file_until.unwrap_or(at)));
-        saving.chain(next.filter(|_| !self.stopping)).chain(self.hold_until).min()
+        saving.chain(ready).chain(next.filter(|_| !self.stopping)).chain(self.hold_until).min()
     }
 
     /// Whether the queue has been asked to stop and nothing of it is under way.
@@ -210,6 +214,7 @@ impl Queue {
         if self.wake_wanted && self.waking_from.is_none_or(|from| from <= now) && !self.stopping {
             self.wake_all(now);
         }
+        self.go_on_with_ready(now, effects);
         if !self.may_start_any(now) {
             // What is found once that is over may be other rows.
             self.forget_candidates(now);

@@ -10,7 +10,8 @@ use crate::backoff::Backoff;
 pub struct Settings {
     /// After a failure, of an operation and of the bank alike: up to 0.5 s, doubling, up to 30 s.
     pub backoff: Backoff,
-    /// Operations that a call runs for at once, look-ups and cancellations among them: 4.
+    /// Calls at once, look-ups and cancellations among them: 4. As many again may be counted ahead of their call for a moment, while the
+    /// bank answers at once.
     pub in_flight_max: usize,
     /// The shortest `Retry-After` that is believed, so that a bank that says 0 is not stormed: 1 s.
     pub retry_after_min: SignedDuration,

@@ -37,6 +37,7 @@ impl Queue {
 
     /// Begins calls for what was found, as far as there is room.
     pub(super) fn start_candidates(&mut self, promise: &Promise, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.drain = self.drain.take().filter(|drain| !drain.is_over(now));
         while self.has_place()
             && let Some(row) = self.candidates.pop_front()
         {
@@ -60,7 +61,6 @@ impl Queue {
             self.in_flight.insert(row.key, InFlight::new(row.clone(), ask, promise.permanent));
             effects.push(Effect::Begin { row, ask, bank: promise.identity.clone() });
         }
-        self.drain = self.drain.take().filter(|drain| !drain.is_over(now));
     }
 
     /// Whether it is in flight itself, or another one of its lane.

@@ -1,4 +1,8 @@
 //! A call under way: made durable, made, and its outcome made durable.
+//!
+//! What makes it durable takes about as long as the bank's answer. So while the bank answers at once, as many again as may be called
+//! for are begun ahead, and called the moment that a place is free. One that has stood ready for too long is put back: in the
+//! file it looks as if it were on its way, and somebody may want to cancel it.
 
 use jiff::{SignedDuration, Timestamp};
 use protocol::Key;
@@ -12,13 +16,22 @@ use crate::pacing::Drain;
 use crate::state::{Ask, State};
 use crate::step::{Effect, Row};
 
+/// Answers that come within that time are at once: others are begun ahead of their call.
+const AT_ONCE: SignedDuration = SignedDuration::from_millis(50);
+
+/// How long one that was begun ahead stands ready for its call. As long as somebody needs to find and cancel it, at least, and
+/// longer than several answers take that come at once.
+const READY_FOR: SignedDuration = SignedDuration::from_millis(200);
+
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     /// Being made durable.
     Beginning,
+    /// Begun ahead: durable, and called once there is a place.
+    Ready { since: Timestamp },
     /// On its way.
-    Calling,
+    Calling { since: Timestamp },
     /// Its outcome is being made durable; tried again at that time where it could not be.
     Saving { change: Box<Change>, retry_at: Option<Timestamp> },
 }
@@ -61,6 +74,33 @@ impl InFlight {
         matches!(self.stage, Stage::Saving { .. })
     }
 
+    const fn is_calling(&self) -> bool {
+        matches!(self.stage, Stage::Calling { .. })
+    }
+
+    const fn ready_since(&self) -> Option<Timestamp> {
+        match self.stage {
+            Stage::Ready { since } => Some(since),
+            _ => None,
+        }
+    }
+
+    /// When it has stood ready for too long.
+    pub(super) fn put_back_at(&self) -> Option<Timestamp> {
+        self.ready_since().map(|since| after(since, READY_FOR))
+    }
+
+    fn call(&mut self, now: Timestamp) -> Effect {
+        self.stage = Stage::Calling { since: now };
+        Effect::Call { key: self.row.key, ask: self.ask }
+    }
+
+    /// Counted and not sent.
+    fn put_back(&mut self, why: &'static str, now: Timestamp) -> Effect {
+        let change = outcome::broken_off(&self.row, self.ask, false, why, now);
+        self.save(change)
+    }
+
     /// When its outcome is saved again, where it could not be.
     pub(super) fn save_again_at(&self) -> Option<Timestamp> {
         let Stage::Saving { retry_at, .. } = &self.stage else { return None };
@@ -89,12 +129,56 @@ impl InFlight {
 }
 
 impl Queue {
-    /// Whether one more may be called for. What has its answer and only waits for the file holds no place at the bank; but no more
+    /// Whether one more may be begun. What has its answer and only waits for the file holds no place at the bank; but no more
     /// than as many again may wait so, lest a slow file has answers pile up here.
     pub(super) fn has_place(&self) -> bool {
-        let most = if self.failing.is_everything() { 1 } else { self.settings.in_flight_max };
+        let most = self.calls_max();
+        let most_begun = if self.may_begin_ahead() { 2 * most } else { most };
         let saving = self.in_flight.values().filter(|flight| flight.is_saving()).count();
-        self.in_flight.len() - saving < most && saving <= most
+        self.in_flight.len() - saving < most_begun && saving <= most
+    }
+
+    /// Calls at once.
+    fn calls_max(&self) -> usize {
+        if self.failing.is_everything() { 1 } else { self.settings.in_flight_max }
+    }
+
+    /// Whether the bank answers so quickly that what is begun ahead is soon called. Not while it is spared.
+    fn may_begin_ahead(&self) -> bool {
+        self.answers_at_once && self.drain.is_none() && !self.failing.is_everything()
+    }
+
+    fn may_call(&self, now: Timestamp) -> bool {
+        let is_held = self.hold_until.is_some_and(|until| until > now);
+        let is_failing = self.failing.ask_at().is_some_and(|until| until > now);
+        self.breaker.is_closed() && !is_held && !is_failing && !self.stopping
+    }
+
+    /// Calls for those that stand ready, the longest first, as far as there is a place; puts them back where that can't be soon.
+    pub(super) fn go_on_with_ready(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        let may_call = self.may_call(now);
+        let mut ready: Vec<_> =
+            self.in_flight.iter().filter_map(|(key, flight)| Some((flight.ready_since()?, *key))).collect();
+        ready.sort_unstable();
+        let calling = self.in_flight.values().filter(|flight| flight.is_calling()).count();
+        let mut places = self.calls_max().saturating_sub(calling);
+        for (since, key) in ready {
+            // By a clock that was set back nobody knows for how long.
+            let is_late = since > now || after(since, READY_FOR) <= now;
+            let why = self.why_not();
+            let Some(flight) = self.in_flight.get_mut(&key) else { continue };
+            if !may_call || is_late {
+                effects.push(flight.put_back(why, now));
+            } else if places > 0 {
+                places -= 1;
+                effects.push(flight.call(now));
+            }
+        }
+    }
+
+    /// What is written of one that was counted and not sent.
+    const fn why_not(&self) -> &'static str {
+        if self.stopping { "stopped" } else { "put-back" }
     }
 
     /// Whether an outcome is on its way into the file. A look waits for it: beside it, whether it saw what is next in a lane would be
@@ -105,20 +189,19 @@ impl Queue {
 
     pub(super) fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
         self.file_failures = 0;
-        let held = self.hold_until.is_some_and(|until| until > now);
-        let may_call = self.breaker.is_closed() && !held && !self.stopping;
-        let why = if self.stopping { "stopped" } else { "put-back" };
+        let has_place = self.in_flight.values().filter(|flight| flight.is_calling()).count() < self.calls_max();
+        let (may_call, why) = (self.may_call(now), self.why_not());
         let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Beginning) else {
             return;
         };
         flight.begun = true;
-        if may_call {
-            flight.stage = Stage::Calling;
-            effects.push(Effect::Call { key, ask: flight.ask });
+        if !may_call {
+            // The bank went away, or asked to wait, while this was being made durable.
+            effects.push(flight.put_back(why, now));
+        } else if has_place {
+            effects.push(flight.call(now));
         } else {
-            // The bank went away, or asked to wait, while this was being made durable: counted and not sent.
-            let change = outcome::broken_off(&flight.row, flight.ask, false, why, now);
-            effects.push(flight.save(change));
+            flight.stage = Stage::Ready { since: now };
         }
     }
 
@@ -130,7 +213,10 @@ impl Queue {
         random: &mut Random,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Calling) else { return };
+        let Some(flight) = self.in_flight.get_mut(&key) else { return };
+        let Stage::Calling { since } = flight.stage else { return };
+        self.answers_at_once =
+            says_that_it_works(reading) && (SignedDuration::ZERO..=AT_ONCE).contains(&now.duration_since(since));
         let mut change =
             outcome::settle(&flight.row, flight.ask, reading, flight.permanent, &self.settings, now, random);
         let elsewhere = flight.elsewhere;
@@ -213,7 +299,7 @@ impl Queue {
     pub(super) fn stop(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         self.stopping = true;
         for (key, flight) in &mut self.in_flight {
-            if flight.stage == Stage::Calling {
+            if flight.is_calling() {
                 effects.push(Effect::Abandon(*key));
                 let change = outcome::broken_off(&flight.row, flight.ask, true, "stopped", now);
                 effects.push(flight.save(change));
@@ -227,3 +313,6 @@ fn says_that_it_works(reading: &Reading) -> bool {
     let does_not = matches!(reading, Reading::Trouble(_) | Reading::Busy { .. } | Reading::NotAllowed(_));
     reading.is_the_banks_word() && !does_not
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,8 @@ macro_rules! rare {
 rare! {
     Died = "died with something under way",
     ClockJumped = "the clock jumped",
+    CalledFromReady = "begun ahead, and called once there was a place",
+    PutBackFromReady = "begun ahead, and put back",
     FileFailed = "a write failed",
     Held = "all waited for the bank",
     CancelledHere = "cancelled before it was ever sent",

@@ -179,6 +179,7 @@ impl World {
 
     pub(crate) fn feed(&mut self, event: Event) -> Checked {
         let is_tick = matches!(event, Event::Tick);
+        let begun = if let Event::Begun(key) = event { Some(key) } else { None };
         let (queue, effects) = decide(self.queue.clone(), event, self.now(), self.random.next());
         self.queue = queue;
         if is_tick && effects.is_empty() && self.queue.wake_at(self.now()).is_some_and(|at| at <= self.now()) {
@@ -186,6 +187,13 @@ impl World {
         }
         self.moved.retain(|key| self.queue.in_flight().any(|other| other == key));
         for effect in effects {
+            match &effect {
+                Effect::Call { key, .. } if begun != Some(*key) => reached(Rare::CalledFromReady),
+                Effect::Save { key, change, .. } if begun != Some(*key) && change.event == "put-back" => {
+                    reached(Rare::PutBackFromReady);
+                }
+                _ => {}
+            }
             self.perform(effect)?;
         }
         self.check()

@@ -15,6 +15,7 @@ use crate::words::{CHANCE, NOW, RETRY_AFTER, key, promise, row, when};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Beginning,
+    Ready,
     Calling,
     Saving,
     Unsaved,
@@ -64,6 +65,11 @@ impl Seen {
         }
         let (queue, effects) = decide(self.queue.clone(), event.clone(), self.now, CHANCE);
         self.queue = queue;
+        if let Event::Begun(key) = event
+            && let Some((stage, _)) = self.flights.get_mut(key)
+        {
+            *stage = Stage::Ready;
+        }
         for effect in &effects {
             match effect {
                 Effect::Look { .. } => self.looking = true,
@@ -344,6 +350,8 @@ fn busy_with_one(looking: &Seen) -> Result<Vec<Named>> {
     let both = || Ok::<_, anyhow::Error>(with_other()?.after([Event::Begun(one)]));
     let saving = || Ok::<_, anyhow::Error>(calling()?.after([Event::Answered(one, trouble())]));
     let full = looking.clone().after([found([1, 2, 3, 4])?]).after(begun(1..=4)?);
+    let quick = looking.clone().after([found([9])?, Event::Begun(key(9)?)]).after(ends(9, approved())?);
+    let ready = quick.after([found([2, 3, 4, 5, 1])?]).after(begun(2..=5)?).after(begun([1])?);
     Ok(vec![
         Named {
             name: "counting",
@@ -364,6 +372,11 @@ fn busy_with_one(looking: &Seen) -> Result<Vec<Named>> {
             name: "counting, ending",
             is: "the same, and meanwhile the program ends",
             seen: beginning()?.after([Event::Stop]),
+        },
+        Named {
+            name: "ready",
+            is: "it was counted ahead of its call, because the bank answers at once; four calls run",
+            seen: ready,
         },
         Named { name: "calling", is: "a call runs", seen: calling()? },
         Named {

@@ -1,0 +1,182 @@
+//! What is begun ahead of its call.
+
+use jiff::{SignedDuration, Timestamp};
+use protocol::{Key, Outcome};
+use uuid::Uuid;
+
+use super::super::decide;
+use super::*;
+use crate::contract::Promise;
+use crate::settings::Settings;
+use crate::step::{BankIdentity, Event};
+
+/// A queue, the time, and what it was told to do last.
+struct Played {
+    queue: Queue,
+    now: Timestamp,
+    effects: Vec<Effect>,
+}
+
+impl Played {
+    /// The bank has said who it is, and completed one operation in that time.
+    fn after_an_answer_of(took: SignedDuration) -> Played {
+        let now = Timestamp::UNIX_EPOCH;
+        let queue = Queue::at_start(Settings::default(), None, now);
+        let mut played = Played { queue, now, effects: Vec::new() };
+        played.feed(Event::Tick);
+        let identity = BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() };
+        let retention = SignedDuration::from_hours(24);
+        played.feed(Event::Introduced(Ok(Promise { identity, retention, permanent: true })));
+        played.feed(Event::Recorded);
+        played.find(99..=99);
+        played.feed(Event::Begun(key(99)));
+        played.now += took;
+        played.approve(99);
+        played
+    }
+
+    fn feed(&mut self, event: Event) {
+        let queue = self.queue.clone();
+        (self.queue, self.effects) = decide(queue, event, self.now, 7);
+    }
+
+    fn find(&mut self, numbers: std::ops::RangeInclusive<u8>) {
+        let rows = numbers.map(row).collect();
+        self.feed(Event::Found { rows, next_due_at: None, other_bank: None });
+    }
+
+    fn approve(&mut self, number: u8) {
+        let approved = Reading::Final { outcome: Outcome::Approved, result: String::new() };
+        self.feed(Event::Answered(key(number), approved));
+        let answered = std::mem::take(&mut self.effects);
+        self.feed(Event::Saved(key(number)));
+        self.effects = answered;
+    }
+
+    /// Begins 1 to 8, of which there is a place for the first four.
+    fn with_four_ready() -> Played {
+        let mut played = Played::after_an_answer_of(SignedDuration::ZERO);
+        played.find(1..=20);
+        assert_eq!(played.begun(), (1..=8).map(key).collect::<Vec<_>>());
+        let mut called = Vec::new();
+        for number in 1..=8 {
+            played.feed(Event::Begun(key(number)));
+            called.extend(played.called());
+        }
+        assert_eq!(called, (1..=4).map(key).collect::<Vec<_>>());
+        played
+    }
+
+    fn begun(&self) -> Vec<Key> {
+        self.keys(|effect| if let Effect::Begin { row, .. } = effect { Some(row.key) } else { None })
+    }
+
+    fn called(&self) -> Vec<Key> {
+        self.keys(|effect| if let Effect::Call { key, .. } = effect { Some(*key) } else { None })
+    }
+
+    /// What goes back into the file as it was, by the word for it.
+    fn put_back(&self, why: &str) -> Vec<Key> {
+        self.keys(|effect| match effect {
+            Effect::Save { key, change, .. } if change.event == why && change.state == State::Saved => Some(*key),
+            _ => None,
+        })
+    }
+
+    fn keys(&self, of: impl Fn(&Effect) -> Option<Key>) -> Vec<Key> {
+        self.effects.iter().filter_map(of).collect()
+    }
+}
+
+fn key(number: u8) -> Key {
+    let uuid = Uuid::from_u128(0x0194_f3a0_1c2d_7e3f_8a4b_0000_0000_0000 + u128::from(number));
+    Key::from_bytes(uuid.into_bytes()).unwrap()
+}
+
+fn row(number: u8) -> Row {
+    let (lane, state, ask) = (format!("lane-{number}"), State::Saved, Ask::Send);
+    Row { key: key(number), lane, state, ask, failures: 0, panics: 0, deaths: 0, first_sent_at: None }
+}
+
+#[test]
+fn while_the_bank_answers_at_once_the_next_ones_are_ready_when_a_place_is() {
+    let mut played = Played::with_four_ready();
+    played.now += AT_ONCE;
+    played.approve(2);
+    assert_eq!(played.called(), [key(5)], "the one that has waited longest, with no write before it");
+    assert_eq!(played.begun(), [key(9)], "and the next one begins");
+    played.feed(Event::Begun(key(9)));
+    assert_eq!(played.called(), [], "four calls run");
+    for (number, next) in [(4, 6), (1, 7), (5, 8), (3, 9)] {
+        played.approve(number);
+        assert_eq!(played.called(), [key(next)]);
+    }
+}
+
+#[test]
+fn a_bank_that_takes_its_time_has_none_begun_ahead() {
+    for (took, begun) in [(AT_ONCE, 8), (AT_ONCE + SignedDuration::from_millis(1), 4), (-AT_ONCE, 4)] {
+        let mut played = Played::after_an_answer_of(took);
+        played.find(1..=20);
+        assert_eq!(played.begun().len(), begun, "{took}");
+    }
+    let mut played = Played::with_four_ready();
+    played.now += AT_ONCE + SignedDuration::from_millis(1);
+    played.approve(1);
+    assert_eq!(
+        (played.called(), played.begun()),
+        (vec![key(5)], vec![]),
+        "what is ready is called, and no more is begun"
+    );
+}
+
+#[test]
+fn a_bank_that_fails_has_none_begun_ahead_however_quickly() {
+    let mut played = Played::after_an_answer_of(SignedDuration::ZERO);
+    played.find(1..=1);
+    played.feed(Event::Begun(key(1)));
+    played.feed(Event::Answered(key(1), Reading::Trouble("internal")));
+    played.feed(Event::Saved(key(1)));
+    played.find(2..=20);
+    assert_eq!(played.begun().len(), 4);
+}
+
+#[test]
+fn what_waits_for_a_place_for_too_long_is_put_back() {
+    let ready: Vec<_> = (5..=8).map(key).collect();
+    let mut played = Played::with_four_ready();
+    assert_eq!(played.queue.wake_at(played.now), Some(played.now + READY_FOR));
+    played.now += READY_FOR - SignedDuration::from_millis(1);
+    played.feed(Event::Tick);
+    assert_eq!(played.put_back("put-back"), []);
+    played.now += SignedDuration::from_millis(1);
+    played.feed(Event::Tick);
+    assert_eq!(played.put_back("put-back"), ready);
+    played.feed(Event::Tick);
+    assert_eq!(played.put_back("put-back"), [], "once");
+
+    let mut played = Played::with_four_ready();
+    played.now -= SignedDuration::from_hours(1);
+    played.feed(Event::Tick);
+    assert_eq!(played.put_back("put-back"), ready, "by a clock that was set back nobody knows how long it was");
+}
+
+#[test]
+fn what_is_ready_is_put_back_where_the_bank_is_not_to_be_asked() {
+    let retry_after = SignedDuration::from_secs(60);
+    let endings = [
+        ("put-back", Event::Answered(key(1), Reading::NoConnection("refused".to_owned()))),
+        ("put-back", Event::Answered(key(1), Reading::NotAllowed("unauthorized"))),
+        ("put-back", Event::Answered(key(1), Reading::Busy { retry_after, problem: "unavailable" })),
+        ("put-back", Event::BankChanged { same_address: false }),
+        ("stopped", Event::Stop),
+    ];
+    for (why, ending) in endings {
+        let mut played = Played::with_four_ready();
+        played.feed(ending.clone());
+        let mut back = played.put_back(why);
+        back.retain(|back| back > &key(4));
+        assert_eq!(back, (5..=8).map(key).collect::<Vec<_>>(), "{ending:?}");
+        assert_eq!(played.called(), [], "{ending:?}");
+    }
+}
