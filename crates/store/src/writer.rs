@@ -483,15 +483,21 @@ fn rollback(connection: &Connection) -> rusqlite::Result<()> {
 type Taken = Vec<(Box<dyn Piece>, Option<StorageError>)>;
 
 /// Runs what was waiting when the batch began, and the clicks that came meanwhile: clicks first, as long as there is room for
-/// the background's share.
+/// the background's share. Each click brings one background piece along, where there is one: a lone click is not to wait for
+/// the work of a whole queue, and where clicks never run dry the queue goes on as they do.
 fn run_pieces(connection: &Connection, queue: &Queue, waited: Waited, taken: &mut Taken) -> Batch {
     let mut background = waited.background;
     let mut owed = background.min(BACKGROUND_MIN);
+    let (mut clicks, mut beside) = (0, 0);
     while taken.len() < BATCH_MAX {
         let click = if taken.len() + owed < BATCH_MAX { queue.pop(Priority::Click) } else { None };
         let piece = match click {
-            Some(click) => Some(click),
-            None if background > 0 => {
+            Some(click) => {
+                clicks += 1;
+                Some(click)
+            }
+            None if background > 0 && (clicks == 0 || beside < clicks) => {
+                beside += usize::from(clicks > 0);
                 background -= 1;
                 owed = owed.saturating_sub(1);
                 queue.pop(Priority::Background)

@@ -29,19 +29,21 @@ async fn insert(store: &Store, priority: Priority, n: i64) -> Write<usize> {
 
 /// Occupies the writer until the sender is used or dropped; returns once it is occupied.
 async fn hold(store: &Store) -> Result<(JoinHandle<Write<()>>, Sender<()>), RecvError> {
+    let (held, started, sender) = holding(store, Priority::Click);
+    started.await?;
+    Ok((held, sender))
+}
+
+/// The same; says once it is occupied.
+fn holding(store: &Store, priority: Priority) -> (JoinHandle<Write<()>>, oneshot::Receiver<()>, Sender<()>) {
     let (sender, receiver) = channel();
     let (started, at_start) = oneshot::channel();
-    let store = store.clone();
-    let held = tokio::spawn(async move {
-        let piece = move |_: &Connection| {
-            let _ = started.send(());
-            let _ = receiver.recv();
-            Ok(())
-        };
-        store.write(Priority::Click, piece).await
-    });
-    at_start.await?;
-    Ok((held, sender))
+    let held = tokio::spawn(store.write(priority, move |_: &Connection| {
+        let _ = started.send(());
+        let _ = receiver.recv();
+        Ok(())
+    }));
+    (held, at_start, sender)
 }
 
 async fn let_go(sender: Sender<()>) {
@@ -229,6 +231,32 @@ async fn clicks_overtake_background_work_also_where_they_fill_more_than_one_grou
     let order = order.lock().unwrap();
     assert!(order[..200].iter().all(|&priority| priority == Priority::Click));
     assert_eq!((order.len(), store.work().commits - before), (203, 2));
+}
+
+#[tokio::test]
+async fn a_click_shares_its_commit_with_one_piece_of_background_work_and_not_with_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let commits_before = |priority| {
+        let counting = store.clone();
+        store.write(priority, move |_| Ok::<_, rusqlite::Error>(counting.work().commits))
+    };
+    let (first, sender) = hold(&store).await.unwrap();
+    let (second, started, second_sender) = holding(&store, Priority::Background);
+    let settles: Vec<_> = (0..4).map(|_| commits_before(Priority::Background)).collect();
+    drop(sender);
+    started.await.unwrap();
+    let clicks = [commits_before(Priority::Click), commits_before(Priority::Click)];
+    drop(second_sender);
+    for held in [first, second] {
+        held.await.unwrap().unwrap();
+    }
+    let mut seen = Vec::new();
+    for write in clicks.into_iter().chain(settles) {
+        seen.push(write.await.unwrap());
+    }
+    assert_eq!(seen, [1, 1, 1, 1, 2, 2], "two clicks have two with them, and the rest comes with the next commit");
+    assert_eq!(store.work().commits, 3);
 }
 
 /// A click that is followed by the next as it runs, so that the writer never finds the clicks run dry.
