@@ -4,11 +4,11 @@ use crate::raw;
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use measure::ready::Setting;
-use outbox::{Bank, HttpTransport, NewOperation, Outbox, Request, Secret};
+use outbox::{Bank, BankContract, HttpTransport, NewOperation, Outbox, Request, Secret};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::{Connection, types::Value};
 use std::sync::Arc;
-use store::{Migration, Priority, Schema};
+use store::{Priority, Schema};
 use uuid::Uuid;
 
 pub(crate) use outbox::answer::{Answer, CallError};
@@ -19,8 +19,7 @@ pub(crate) const AMOUNT: u32 = 2_490;
 
 /// A file with the outbox's tables and nothing else.
 pub(crate) fn schema() -> Schema {
-    let step = |(sql, version): (&&'static str, u32)| Migration { version, name: "outbox", sql };
-    Schema { application_id: 0x4b61_4f42, migrations: outbox::MIGRATIONS.iter().zip(1..).map(step).collect() }
+    Schema { application_id: 0x4b61_4f42, migrations: outbox::migrations(1..) }
 }
 
 /// A payment as a till asks for it, in a lane of its own.
@@ -53,7 +52,7 @@ pub(crate) fn save(tx: &Connection, order: &NewOperation) -> Result<Key, Enqueue
 
 /// The queue of a file.
 pub(crate) fn over(store: store::Store) -> Outbox {
-    Outbox::new(store)
+    Outbox::new(store, BankContract)
 }
 
 /// How the store's writer says that it is set.

@@ -131,14 +131,10 @@ impl Shop {
             "CREATE TABLE shipments (parcel TEXT PRIMARY KEY, key BLOB NOT NULL UNIQUE REFERENCES operations (key),
             webhook TEXT NOT NULL) STRICT";
         // The outbox's steps and the shop's, in one numbering. A later step of either comes after all that were released.
-        let migrations = vec![
-            Migration { version: 1, name: "outbox, first", sql: outbox::MIGRATIONS[0] },
-            Migration { version: 2, name: "outbox, second", sql: outbox::MIGRATIONS[1] },
-            Migration { version: 3, name: "shipments", sql: own },
-        ];
+        let mut migrations = outbox::migrations([1, 2]);
+        migrations.push(Migration { version: 3, name: "shipments", sql: own });
         let store = Store::open(&folder.join("shop.db"), &Schema { application_id: 0x5348_4f50, migrations })?;
-        let outbox = Outbox::new(store.clone())
-            .with_contract(Arc::new(Webhooks))
+        let outbox = Outbox::new(store.clone(), Webhooks)
             .with_settings(impatient())
             // In the commit of each change, so that the shop's row never says anything else than the outbox's.
             .on_change(Arc::new(|tx, operation| {

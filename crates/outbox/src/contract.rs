@@ -4,6 +4,8 @@
 //! shows that they are there, how the key is sent, and which answers are an end. The rest (durability, order, back-off,
 //! breaker, wakes) is the same for all.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::{Answer, Reading};
@@ -101,4 +103,30 @@ pub trait Contract: Send + Sync + 'static {
         answer: &Answer,
         now: Timestamp,
     ) -> Reading;
+}
+
+/// A contract that is chosen at run time, or shared.
+impl<C: Contract + ?Sized> Contract for Arc<C> {
+    fn introduction(&self) -> Call {
+        (**self).introduction()
+    }
+
+    fn read_introduction(&self, answer: &Answer, now: Timestamp) -> Result<Promise, Reading> {
+        (**self).read_introduction(answer, now)
+    }
+
+    fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
+        (**self).call(ask, operation, request)
+    }
+
+    fn read(
+        &self,
+        ask: Ask,
+        operation: &Operation,
+        request: &StoredRequest,
+        answer: &Answer,
+        now: Timestamp,
+    ) -> Reading {
+        (**self).read(ask, operation, request, answer, now)
+    }
 }

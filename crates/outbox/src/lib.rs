@@ -54,11 +54,8 @@
 //! # let path = folder.path().join("shop.db");
 //! // Your tables and the outbox's in one file, in one numbering.
 //! let own = "CREATE TABLE shipments (id TEXT PRIMARY KEY, key BLOB NOT NULL REFERENCES operations (key)) STRICT";
-//! let migrations = vec![
-//!     Migration { version: 1, name: "outbox, first", sql: outbox::MIGRATIONS[0] },
-//!     Migration { version: 2, name: "outbox, second", sql: outbox::MIGRATIONS[1] },
-//!     Migration { version: 3, name: "shipments", sql: own },
-//! ];
+//! let mut migrations = outbox::migrations([1, 2]);
+//! migrations.push(Migration { version: 3, name: "shipments", sql: own });
 //! let store = Store::open(&path, &Schema { application_id: 7, migrations })?;
 //! let outbox = Outbox::new(store.clone()); // .with_contract(…) and .on_change(…) come here
 //!
@@ -292,9 +289,10 @@
 //! `.cargo/config.toml`: set `LIBSQLITE3_FLAGS` in your own as it stands there, or every commit syncs a little more than it
 //! must. It needs the default `panic = "unwind"` to set a faulty operation aside; with `abort`, a panic is a crash.
 //!
-//! **Migrations.** Put each text of [`MIGRATIONS`] into your [`Schema`](store::Schema) as a migration of its own, in order;
-//! your own stand before, between or after. Steps are numbered 1, 2, 3, … over all of them, and a number that was released
-//! keeps its text: where a later version of this crate has one more, it gets the next free number of yours. The names
+//! **Migrations.** [`migrations`] gives the outbox's steps for your [`Schema`](store::Schema), each under a number of your
+//! choice, in order; your own stand before, between or after. Steps are numbered 1, 2, 3, … over all of them, and a number that
+//! was released keeps its text: where a later version of this crate has one more, it gets the next free number of yours, and
+//! until it has it the program builds, and the start says what is missing. The names
 //! `operations`, `attempts`, `outbox` and what begins with one of the first two are the outbox's. Your tables may refer to
 //! `operations (key)`. Before it migrates a file, the store copies it to `FILE.before-N`; a file of a newer program is refused,
 //! untouched. [`Outbox::start`] refuses a file that has not all steps.
@@ -366,8 +364,19 @@ pub use protocol::{Amount, AmountError, CardToken, Currency, Key, KeyError, Outc
 pub use tokio_util::sync::CancellationToken;
 pub use {jiff, rusqlite, store, uuid};
 
-/// The outbox's tables, as steps from nothing to what this version needs, in SQL. The caller makes them in its own file, as
-/// migrations of its own, in this order, each once; others may stand between them. A step that was released never changes.
-/// [`Outbox::start`] refuses a file that has not all of them.
-pub const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/001_outbox.sql"), include_str!("migrations/002_outbox.sql")];
+/// The outbox's tables, as steps from nothing to what this version needs, in SQL; [`migrations`] gives them to a
+/// [`Schema`](store::Schema). A step that was released never changes; a later version may have more.
+pub const MIGRATIONS: &[&str] = &[include_str!("migrations/001_outbox.sql"), include_str!("migrations/002_outbox.sql")];
+
+/// The steps of [`MIGRATIONS`] as migrations of the caller's file, each under one of these versions, in order: the first step
+/// under the first, and so on, as far as there are both.
+///
+/// `migrations(1..)` has all of them, of every later version of this crate too, and is for a file with no other tables, or with
+/// other tables that are made elsewhere. Where steps of your own stand between them, name the versions: `migrations([1, 3])`. A
+/// later version of this crate that has one more step then still builds, and [`Outbox::start`] refuses the file until that step
+/// has its version, the next free one.
+#[must_use]
+pub fn migrations(versions: impl IntoIterator<Item = u32>) -> Vec<store::Migration> {
+    let steps = MIGRATIONS.iter().zip(versions);
+    steps.map(|(&sql, version)| store::Migration { version, name: "outbox", sql }).collect()
+}

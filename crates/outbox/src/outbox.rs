@@ -13,7 +13,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::MIGRATIONS;
-use crate::bank::BankContract;
 use crate::clock::{Clock, SystemClock};
 use crate::contract::Contract;
 use crate::events::Event;
@@ -130,15 +129,16 @@ impl std::fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// The queue of a file that has the tables of [`MIGRATIONS`], for Kassa's bank, with the figures, the clock and the chance
-    /// that a till uses. Nothing is read, and nothing sent, before [`Outbox::start`].
+    /// The queue of a file that has the tables of [`MIGRATIONS`], for the side that `contract` describes: [`BankContract`](crate::BankContract)
+    /// for Kassa's bank, one of your own for anybody else. All that is in the file goes by it, also what was
+    /// saved before. Figures, clock and chance are those of a till. Nothing is read, and nothing sent, before [`Outbox::start`].
     #[must_use]
-    pub fn new(store: Store) -> Outbox {
+    pub fn new(store: Store, contract: impl Contract) -> Outbox {
         Outbox {
             store,
             on_change: None,
             on_late_answer: None,
-            contract: Arc::new(BankContract),
+            contract: Arc::new(contract),
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(rand::random),
             settings: Settings::default(),
@@ -169,13 +169,6 @@ impl Outbox {
     #[must_use]
     pub fn on_late_answer(self, hook: OnLateAnswer) -> Outbox {
         Outbox { on_late_answer: Some(hook), ..self }
-    }
-
-    /// Has the operations sent to somebody else than Kassa's bank. All that is in the file goes by this contract, also what was
-    /// saved before it.
-    #[must_use]
-    pub fn with_contract(self, contract: Arc<dyn Contract>) -> Outbox {
-        Outbox { contract, ..self }
     }
 
     /// Other figures than the till's. They hold from the next start on, for what was saved before too.

@@ -7,13 +7,11 @@ const APPLICATION_ID: i32 = 0x4b61_5469;
 
 /// The steps of the schema. One that has been shipped never changes; the next change is the next step.
 pub(crate) fn schema() -> Schema {
-    Schema {
-        application_id: APPLICATION_ID,
-        migrations: vec![
-            Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
-            Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
-            Migration { version: 3, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
-            Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
-        ],
-    }
+    let mut migrations = outbox::migrations([1, 3]);
+    migrations.extend([
+        Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
+        Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
+    ]);
+    migrations.sort_by_key(|migration| migration.version);
+    Schema { application_id: APPLICATION_ID, migrations }
 }

@@ -5,7 +5,7 @@ use crate::{
     till::not_read, trouble,
 };
 use jiff::Timestamp;
-use outbox::{Bank, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
+use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
 use rusqlite::{Connection, ffi};
 use std::sync::{
@@ -29,7 +29,7 @@ impl Queue {
     pub(crate) fn new(store: Store) -> Self {
         let hook: OnChange = Arc::new(written);
         let late: OnLateAnswer = Arc::new(came_late);
-        let outbox = Outbox::new(store).on_change(hook).on_late_answer(late);
+        let outbox = Outbox::new(store, BankContract).on_change(hook).on_late_answer(late);
         Self { outbox, is_running: AtomicBool::new(false) }
     }
 }

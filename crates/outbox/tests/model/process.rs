@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
-use outbox::{Ended, LateAnswer, Operation, Outbox, Random, Settings, State};
+use outbox::{BankContract, Ended, LateAnswer, Operation, Outbox, Random, Settings, State};
 use protocol::Key;
 use rusqlite::Connection;
 use store::{Migration, Schema, Store};
@@ -95,7 +95,7 @@ impl Process {
         let chance = hands.clone();
         // The deadline is real time, and no part of the play.
         let settings = Settings { deadline: SignedDuration::from_hours(1), ..Settings::default() };
-        let outbox = Outbox::new(store.clone())
+        let outbox = Outbox::new(store.clone(), BankContract)
             .with_clock(Arc::new(hands.clone()))
             // The same at the same moment, in whatever order things come to be decided then.
             .with_random(Arc::new(move || Random::new(chance.monotonic_ms() ^ chance.true_ms().cast_unsigned()).next()))

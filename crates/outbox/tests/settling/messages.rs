@@ -100,7 +100,7 @@ async fn save(till: &Till, new: NewOperation) -> Result<Operation, WriteError<En
 #[tokio::test]
 async fn a_message_goes_out_as_it_was_saved_with_what_its_contract_adds() -> Result<()> {
     let receiver = Receiver::new().await?;
-    let mut till = Till::new()?.set(|outbox| outbox.with_contract(Arc::new(AnyAnswer)));
+    let mut till = Till::new_with(AnyAnswer)?;
     till.start_with(receiver.transport("")?)?;
     let new = message("order-1", "/parcels?shop=7&dry=no");
     let saved = save(&till, new.clone()).await?;
@@ -128,7 +128,7 @@ async fn a_message_goes_out_as_it_was_saved_with_what_its_contract_adds() -> Res
 #[tokio::test]
 async fn what_can_never_be_sent_is_not_saved_or_is_set_aside_and_holds_up_nobody() -> Result<()> {
     let receiver = Receiver::new().await?;
-    let mut till = Till::new()?.set(|outbox| outbox.with_contract(Arc::new(AnyAnswer)));
+    let mut till = Till::new_with(AnyAnswer)?;
     let mut wrong = message("order-1", "/parcels");
     wrong.request = Message { method: "P OST".to_owned(), ..Message::post("/parcels", "") }.into();
     for new in [wrong, message("order-1", "parcels"), message("order-1", "https://elsewhere.example/")] {
@@ -150,7 +150,7 @@ async fn what_can_never_be_sent_is_not_saved_or_is_set_aside_and_holds_up_nobody
 #[tokio::test]
 async fn a_message_that_was_cancelled_here_is_done_with_where_nobody_can_be_told() -> Result<()> {
     let receiver = Receiver::new().await?;
-    let mut till = Till::new()?.set(|outbox| outbox.with_contract(Arc::new(AnyAnswer)));
+    let mut till = Till::new_with(AnyAnswer)?;
     let key = save(&till, message("order-1", "/parcels")).await?.key;
     let now = jiff::Timestamp::now();
     till.store.write(Priority::Click, move |tx| outbox::cancel(tx, &key, CancelAs::Wish, now)).await?;

@@ -29,7 +29,8 @@ async fn a_file_without_the_outboxs_tables_is_refused_at_the_start_and_nothing_i
         let migrations =
             (1..).zip(steps).map(|(version, (name, sql))| store::Migration { version, name, sql }).collect();
         let store = store::Store::open(&path, &store::Schema { application_id: 7, migrations })?;
-        let started = outbox::Outbox::new(store).start(transport(&bank)?, CancellationToken::new());
+        let started =
+            outbox::Outbox::new(store, outbox::BankContract).start(transport(&bank)?, CancellationToken::new());
         let Err(error @ StartError::Tables { .. }) = started else { anyhow::bail!("it started: {started:?}") };
         let text = error.to_string();
         let expected = format!("shop.db: has {found} of the {} steps of the outbox's tables", outbox::MIGRATIONS.len());

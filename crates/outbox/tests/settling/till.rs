@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use outbox::{
-    Attempt, Backoff, CancelAs, Ended, HttpTransport, NewOperation, Operation, Outbox, Request, Secret, Settings,
-    State, Summary,
+    Attempt, Backoff, BankContract, CancelAs, Contract, Ended, HttpTransport, NewOperation, Operation, Outbox, Request,
+    Secret, Settings, State, Summary,
 };
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use store::{Migration, Priority, Schema, Store};
@@ -42,11 +42,8 @@ pub(crate) struct Till {
 
 pub(crate) fn open(path: &Path) -> Result<Store> {
     let own = "CREATE TABLE tenders (key BLOB PRIMARY KEY, state TEXT NOT NULL, changes INTEGER NOT NULL) STRICT";
-    let migrations = vec![
-        Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
-        Migration { version: 2, name: "tenders", sql: own },
-        Migration { version: 3, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
-    ];
+    let mut migrations = outbox::migrations([1, 3]);
+    migrations.insert(1, Migration { version: 2, name: "tenders", sql: own });
     Ok(Store::open(path, &Schema { application_id: 7, migrations })?)
 }
 
@@ -65,15 +62,22 @@ pub(crate) fn transport(bank: &Bank) -> Result<Arc<HttpTransport>> {
 
 impl Till {
     pub(crate) fn new() -> Result<Till> {
+        Till::new_with(BankContract)
+    }
+
+    pub(crate) fn new_with(contract: impl Contract) -> Result<Till> {
         let folder = tempfile::tempdir()?;
-        let mut till = Till::at(&folder.path().join("till.db"))?;
-        till._folder = Some(folder);
-        Ok(till)
+        let till = Till::over(&folder.path().join("till.db"), contract)?;
+        Ok(Till { _folder: Some(folder), ..till })
     }
 
     pub(crate) fn at(path: &Path) -> Result<Till> {
+        Till::over(path, BankContract)
+    }
+
+    fn over(path: &Path, contract: impl Contract) -> Result<Till> {
         let store = open(path)?;
-        let outbox = Outbox::new(store.clone()).with_settings(quick()).on_change(Arc::new(keep_tender));
+        let outbox = Outbox::new(store.clone(), contract).with_settings(quick()).on_change(Arc::new(keep_tender));
         Ok(Till { outbox, store, _folder: None, running: None })
     }
 
