@@ -4,7 +4,7 @@ use crate::{
     bank::SECRET,
     drain,
     hour::Hour,
-    queue::{self, Answer, Call, CallError, Clock as _, Transport},
+    queue::{self, Answer, Call, CallError, Clock as _, Lost, Transport},
     stage::Stage,
     stub_bank,
 };
@@ -97,7 +97,7 @@ impl Transport for DeadBank {
                 Death::Refused => Err(CallError::NoConnection("refused".to_owned())),
                 Death::BlackHole => {
                     clock.sleep(TIME_OUT).await;
-                    Err(CallError::NoAnswer { how: "time-out", detail: String::new() })
+                    Err(CallError::NoAnswer { how: Lost::TimeOut, detail: String::new() })
                 }
                 Death::Page => Ok(Self::answer(503, "text/html", b"<h1>503</h1>".to_vec())),
                 Death::Unavailable | Death::UnavailableLater => {

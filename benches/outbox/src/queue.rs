@@ -11,7 +11,7 @@ use std::sync::Arc;
 use store::{Priority, Schema};
 use uuid::Uuid;
 
-pub(crate) use outbox::answer::{Answer, CallError};
+pub(crate) use outbox::answer::{Answer, CallError, Lost};
 pub(crate) use outbox::{Call, Clock, Ended, EnqueueError, Transport};
 
 /// What every payment is about, in minor units.

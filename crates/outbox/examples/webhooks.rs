@@ -78,7 +78,7 @@ impl Contract for Webhooks {
 
     fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
         match ask {
-            Ask::Send | Ask::Resend => Some(request.call().with(KEY_HEADER, operation.key.to_string())),
+            Ask::Send => Some(request.call().with(KEY_HEADER, operation.key.to_string())),
             // It has no such calls.
             Ask::LookUp | Ask::Cancel => None,
         }
@@ -98,11 +98,9 @@ impl Contract for Webhooks {
             (200, "taken", _) => Reading::approved(answer.text()),
             (422, "refused", _) => Reading::declined(answer.text()),
             // The key was used for something else: a fault that a person must find.
-            (409, "reused", _) => {
-                Reading::Refused { problem: "reused", detail: "the key has another body there".into() }
-            }
-            (503, "busy", Some(retry_after)) => Reading::Busy { retry_after, problem: "busy" },
-            (503, "busy", None) => Reading::Trouble("busy"),
+            (409, "reused", _) => Reading::refused("reused", "the key has another body there"),
+            (503, "busy", Some(retry_after)) => Reading::busy("busy", retry_after),
+            (503, "busy", None) => Reading::trouble("busy"),
             (status, ..) => Reading::foreign(format!("status {status}")),
         }
     }

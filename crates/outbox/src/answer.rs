@@ -1,5 +1,7 @@
 //! An answer of the other side, or its absence, and how a [`Contract`](crate::Contract) reads it.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 use protocol::Outcome;
 use serde::de::DeserializeOwned;
@@ -53,8 +55,8 @@ pub enum CallError {
     NoConnection(String),
     /// It was perhaps sent.
     NoAnswer {
-        /// How it ended: `time-out`, `reset`, `torn`, `too-large`.
-        how: &'static str,
+        /// How it was lost.
+        how: Lost,
         /// More, for people.
         detail: String,
     },
@@ -62,11 +64,42 @@ pub enum CallError {
     Unsendable(String),
 }
 
+/// The name of a problem, for the log and for [`Operation::reason`](crate::Operation::reason): a word, short and in lower case. The
+/// contract's own, or the other side's where it only learns it from the answer.
+pub type Name = Cow<'static, str>;
+
+/// How the answer to a call that was perhaps sent was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lost {
+    /// It took too long.
+    TimeOut,
+    /// The connection ended before an answer began.
+    Reset,
+    /// The answer began and never ended.
+    Torn,
+    /// The answer is longer than any that is read.
+    TooLarge,
+    /// This program failed while it asked.
+    Fault,
+}
+
+impl Lost {
+    /// The word in the file and for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Lost::TimeOut => "time-out",
+            Lost::Reset => "reset",
+            Lost::Torn => "torn",
+            Lost::TooLarge => "too-large",
+            Lost::Fault => "fault",
+        }
+    }
+}
+
 /// How an answer, or its absence, is read, and so what becomes of the operation: see the
 /// [crate's page](crate#what-an-answer-does), and the page of [`decide`](crate::decide) for each state with each of these.
 ///
-/// Names of problems are words for the log and for [`Operation::reason`](crate::Operation::reason): short, in lower case, and
-/// the contract's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The bank's word how it ended, with its own bytes. It can't be taken back.
@@ -88,11 +121,11 @@ pub enum Reading {
         /// How much later, as it said. Believed from 1 s to 15 min ([`Settings`](crate::Settings)).
         retry_after: SignedDuration,
         /// The problem's name.
-        problem: &'static str,
+        problem: Name,
     },
     /// The bank failed, and said so: this operation is asked again after its back-off, and nobody else waits, unless the bank fails at
     /// one after the other and completes none: then it is asked for one at a time. With the problem's name.
-    Trouble(&'static str),
+    Trouble(Name),
     /// The stored response is gone; the claim on the key is not. It is looked up.
     Expired,
     /// A lookup's answer that the bank never saw the key, or forgot it. Sent again where the bank forgets none
@@ -102,12 +135,12 @@ pub enum Reading {
     /// is one, that is `Final`, declined.
     Refused {
         /// The problem's name.
-        problem: &'static str,
+        problem: Name,
         /// What the bank says about it.
         detail: String,
     },
     /// The bank refuses our secret, so nothing more is sent until it takes it. With the problem's name.
-    NotAllowed(&'static str),
+    NotAllowed(Name),
     /// An answer that isn't surely the bank's own and about this operation: as good as none. With what was wrong, and nothing of
     /// the body.
     Foreign(String),
@@ -115,8 +148,8 @@ pub enum Reading {
     NoConnection(String),
     /// Perhaps sent, and no answer.
     NoAnswer {
-        /// How it ended: `time-out`, `reset`, `torn`, `too-large`, `fault`.
-        how: &'static str,
+        /// How it was lost.
+        how: Lost,
         /// More, for people.
         detail: String,
     },
@@ -124,10 +157,10 @@ pub enum Reading {
 
 impl Reading {
     /// The name of what a contract has no call for.
-    pub(crate) const NOT_OFFERED: &'static str = "not-offered";
+    pub(crate) const NOT_OFFERED: Name = Cow::Borrowed("not-offered");
 
     /// The name of what can't be sent at all.
-    const UNSENDABLE: &'static str = "unsendable";
+    const UNSENDABLE: Name = Cow::Borrowed("unsendable");
 
     /// The contract has no such call: a person must do it.
     pub(crate) fn not_offered(detail: String) -> Reading {
@@ -144,6 +177,30 @@ impl Reading {
     #[must_use]
     pub fn declined(result: impl Into<String>) -> Reading {
         Reading::Final { outcome: Outcome::Declined, result: result.into() }
+    }
+
+    /// Refused as it is, and no end: a person must look. With the problem's name and what the other side says about it.
+    #[must_use]
+    pub fn refused(problem: impl Into<Name>, detail: impl Into<String>) -> Reading {
+        Reading::Refused { problem: problem.into(), detail: detail.into() }
+    }
+
+    /// All are asked to come later. With the problem's name.
+    #[must_use]
+    pub fn busy(problem: impl Into<Name>, retry_after: SignedDuration) -> Reading {
+        Reading::Busy { retry_after, problem: problem.into() }
+    }
+
+    /// The other side failed, and says so. With the problem's name.
+    #[must_use]
+    pub fn trouble(problem: impl Into<Name>) -> Reading {
+        Reading::Trouble(problem.into())
+    }
+
+    /// Our secret is refused. With the problem's name.
+    #[must_use]
+    pub fn not_allowed(problem: impl Into<Name>) -> Reading {
+        Reading::NotAllowed(problem.into())
     }
 
     /// An answer that surely isn't the other side's own about this operation, or may not be.
@@ -171,21 +228,24 @@ impl Reading {
     /// The word for it in the log ([`Attempt::reading`](crate::Attempt::reading)) and on the operation
     /// ([`Operation::last_answer`](crate::Operation::last_answer)).
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
+    pub fn name(&self) -> Name {
+        let name = match self {
+            Reading::Busy { problem: name, .. }
+            | Reading::Refused { problem: name, .. }
+            | Reading::Trouble(name)
+            | Reading::NotAllowed(name) => return name.clone(),
             Reading::Final { outcome: Outcome::Approved, .. } => "approved",
             Reading::Final { outcome: Outcome::Declined, .. } => "declined",
             Reading::Cancelled => "cancelled",
             Reading::BankAttention(_) => "needs-attention",
             Reading::InProgress(_) => "in-progress",
-            Reading::Busy { problem: name, .. } | Reading::Trouble(name) | Reading::NotAllowed(name) => name,
             Reading::Foreign(_) => "not-the-bank",
             Reading::Expired => "key-expired",
             Reading::UnknownKey => "operation-unknown",
-            Reading::Refused { problem, .. } => problem,
             Reading::NoConnection(_) => "no-connection",
-            Reading::NoAnswer { how, .. } => how,
-        }
+            Reading::NoAnswer { how, .. } => how.as_str(),
+        };
+        Cow::Borrowed(name)
     }
 
     /// Whether the way to the bank is at fault, rather than the bank: then the breaker opens.
@@ -196,8 +256,8 @@ impl Reading {
 
     /// Whether the bank itself said it.
     pub(crate) fn is_the_banks_word(&self) -> bool {
-        let never_asked = matches!(self, Reading::Refused { problem: Reading::NOT_OFFERED | Reading::UNSENDABLE, .. });
-        !self.is_transport() && !never_asked
+        let was_never_asked = |problem: &Name| *problem == Reading::NOT_OFFERED || *problem == Reading::UNSENDABLE;
+        !self.is_transport() && !matches!(self, Reading::Refused { problem, .. } if was_never_asked(problem))
     }
 
     /// More about it, for people.
@@ -218,8 +278,14 @@ fn has_id(result: &str) -> bool {
 }
 
 /// The words by which an operation that waits for the transport is known in the file.
-pub(crate) const TRANSPORT_WORDS: [&str; 6] =
-    ["not-the-bank", "no-connection", "time-out", "reset", "torn", "too-large"];
+pub(crate) const TRANSPORT_WORDS: [&str; 6] = [
+    "not-the-bank",
+    "no-connection",
+    Lost::TimeOut.as_str(),
+    Lost::Reset.as_str(),
+    Lost::Torn.as_str(),
+    Lost::TooLarge.as_str(),
+];
 
 impl From<CallError> for Reading {
     fn from(error: CallError) -> Self {

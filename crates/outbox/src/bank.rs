@@ -43,7 +43,7 @@ impl Contract for BankContract {
         // A message is nothing that this bank knows.
         operation.money?;
         let call = match ask {
-            Ask::Send | Ask::Resend => request.call().with(IDEMPOTENCY_KEY, operation.key.to_string()),
+            Ask::Send => request.call().with(IDEMPOTENCY_KEY, operation.key.to_string()),
             Ask::LookUp => Call::new("GET", &protocol::operation_path(&operation.key)),
             Ask::Cancel => Call::new("PUT", &protocol::cancellation_path(&operation.key)),
         };
@@ -69,7 +69,7 @@ impl Contract for BankContract {
             return Reading::Foreign("it answers something that this bank is never asked".to_owned());
         };
         match ask {
-            Ask::Send | Ask::Resend => read(&expected, answer, now),
+            Ask::Send => read(&expected, answer, now),
             Ask::LookUp => read_lookup(&expected, answer, now),
             Ask::Cancel => read_cancellation(&expected, answer, now),
         }
@@ -122,7 +122,7 @@ pub fn read_lookup(expected: &Expected, answer: &Answer, now: Timestamp) -> Read
         200 => looked_up(expected, answer),
         _ => problem(answer).map(|problem| match problem.problem {
             ProblemType::OperationUnknown => Reading::UnknownKey,
-            _ => general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())),
+            _ => general_problem(answer, &problem, now).unwrap_or(Reading::trouble(problem.problem.name())),
         }),
     }
     .unwrap_or_else(|reading| reading)
@@ -149,7 +149,7 @@ pub fn read_policy(answer: &Answer, now: Timestamp) -> Result<Policy, Reading> {
             if is_word(&policy.merchant) { Ok(policy) } else { foreign("its merchant is no name") }
         }),
         _ => problem(answer).and_then(|problem| {
-            Err(general_problem(answer, &problem, now).unwrap_or(Reading::Trouble(problem.problem.name())))
+            Err(general_problem(answer, &problem, now).unwrap_or(Reading::trouble(problem.problem.name())))
         }),
     }
 }
@@ -177,11 +177,11 @@ fn general_problem(answer: &Answer, problem: &Problem, now: Timestamp) -> Option
     let name = problem.problem.name();
     match problem.problem {
         ProblemType::RateLimited | ProblemType::Unavailable => Some(match answer.retry_in(now) {
-            Some(retry_after) => Reading::Busy { retry_after, problem: name },
-            None => Reading::Trouble(name),
+            Some(retry_after) => Reading::busy(name, retry_after),
+            None => Reading::trouble(name),
         }),
-        ProblemType::Internal => Some(Reading::Trouble(name)),
-        ProblemType::Unauthorized | ProblemType::Forbidden => Some(Reading::NotAllowed(name)),
+        ProblemType::Internal => Some(Reading::trouble(name)),
+        ProblemType::Unauthorized | ProblemType::Forbidden => Some(Reading::not_allowed(name)),
         _ => None,
     }
 }
@@ -200,7 +200,7 @@ fn keyed_problem(expected: &Expected, answer: &Answer, problem: &Problem, now: T
         (ProblemType::InProgress, _) => Reading::InProgress(answer.retry_in(now)),
         (ProblemType::KeyExpired, _) => Reading::Expired,
         (ProblemType::OperationCancelled, _) => Reading::Cancelled,
-        (other, _) => Reading::Refused { problem: other.name(), detail: problem.detail.clone() },
+        (other, _) => Reading::refused(other.name(), problem.detail.clone()),
     })
 }
 

@@ -7,7 +7,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Type, ValueRef};
 use uuid::Uuid;
 
 use crate::operations::Kind;
-use crate::state::{Ask, State};
+use crate::state::{Next, State};
 
 /// A time as the file keeps it: Unix milliseconds. Finer parts are cut off.
 pub(crate) fn ms(at: Timestamp) -> i64 {
@@ -42,9 +42,9 @@ impl FromSql for Stored<State> {
     }
 }
 
-impl FromSql for Stored<Ask> {
+impl FromSql for Stored<Next> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        word(value, Ask::parse)
+        word(value, Next::parse)
     }
 }
 

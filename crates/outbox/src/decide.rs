@@ -24,6 +24,7 @@ pub use crate::contract::Promise;
 use crate::failing::Failing;
 use crate::pacing::Drain;
 use crate::settings::Settings;
+pub use crate::state::Next;
 pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, Which};
 
 use flight::InFlight;

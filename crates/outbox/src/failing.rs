@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use protocol::Key;
 
+use crate::answer::Name;
 use crate::backoff::{Backoff, Random};
 
 /// What is known of the bank's failures since it last completed an operation.
@@ -17,7 +18,7 @@ pub(crate) struct Failing {
     /// Those that it failed at; no more are kept than it takes.
     keys: BTreeSet<Key>,
     /// How it said so last.
-    problem: Option<&'static str>,
+    problem: Option<Name>,
     /// Failures in a row since there were so many, those that came together counted once.
     failures: u32,
     /// When it is asked again.
@@ -29,7 +30,7 @@ impl Failing {
     pub(crate) fn failed(
         &mut self,
         key: Key,
-        problem: &'static str,
+        problem: Name,
         alone_max: usize,
         backoff: Backoff,
         now: Timestamp,
@@ -51,8 +52,8 @@ impl Failing {
     }
 
     /// By which problem; none while it is not failing at everything.
-    pub(crate) fn why(&self) -> Option<&'static str> {
-        self.problem.filter(|_| self.is_everything())
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.problem.as_deref().filter(|_| self.is_everything())
     }
 
     /// When it is asked again; none while it is not failing at everything.

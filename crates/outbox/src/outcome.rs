@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::answer::Reading;
+use crate::answer::{Name, Reading};
 use crate::backoff::Random;
 use crate::settings::Settings;
-use crate::state::{Ask, State};
+use crate::state::{Ask, Next, State};
 use crate::step::Row;
 
 /// How an operation's row becomes after a call, with the line for its log: what [`Effect::Save`](crate::decide::Effect::Save) makes
@@ -15,7 +15,7 @@ pub struct Change {
     /// Its new state.
     pub state: State,
     /// What is asked next.
-    pub ask: Ask,
+    pub ask: Next,
     /// Failures in a row.
     pub failures: u32,
     /// Panics in its handling, ever.
@@ -29,13 +29,13 @@ pub struct Change {
     /// Why it needs attention. None keeps the reason of an operation that already does.
     pub reason: Option<String>,
     /// How the answer was read, where it isn't final.
-    pub last_answer: Option<&'static str>,
+    pub last_answer: Option<Name>,
     /// The bank's object.
     pub result: Option<String>,
     /// The event for the log.
     pub event: &'static str,
     /// The reading for the log.
-    pub reading: Option<&'static str>,
+    pub reading: Option<Name>,
     /// More for the log.
     pub detail: String,
     /// The bank gave a valid answer.
@@ -45,7 +45,7 @@ pub struct Change {
 }
 
 /// The row as it stays when a call changed nothing about it.
-fn unchanged(row: &Row, ask: Ask, state: State, now: Timestamp) -> Change {
+fn unchanged(row: &Row, ask: Next, state: State, now: Timestamp) -> Change {
     Change {
         state,
         ask,
@@ -86,7 +86,7 @@ pub(crate) fn hold(retry_after: SignedDuration, settings: &Settings, random: &mu
 
 /// Set aside for a person. A wish to cancel stays one.
 fn attention(row: &Row, ask: Ask, settings: &Settings, reason: String, now: Timestamp) -> Change {
-    let asks_next = if ask == Ask::Cancel { Ask::Cancel } else { Ask::LookUp };
+    let asks_next = if ask == Ask::Cancel { Next::Cancel } else { Next::LookUp };
     Change {
         reason: Some(reason),
         due_at: Some(after(now, settings.attention_every)),
@@ -140,7 +140,7 @@ fn still_to_end(
     random: &mut Random,
 ) -> Change {
     let open = still_open(row, ask, !matches!(reading, Reading::NoConnection(_)));
-    let asks_next = if open == State::NeedsAttention && ask.sends() { Ask::LookUp } else { ask.again() };
+    let asks_next = if open == State::NeedsAttention && ask.sends() { Next::LookUp } else { Next::from(ask) };
     let same = || unchanged(row, asks_next, open, now);
     let mut failed = || {
         let (failures, due_at) = failed(row, settings, now, random);
@@ -159,14 +159,14 @@ fn still_to_end(
         Reading::Refused { problem, detail } => attention(row, ask, settings, format!("{problem}: {detail}"), now),
         Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
         // It said before that it doesn't know the key: a bank that contradicts itself is asked patiently.
-        Reading::Expired if row.ask == Ask::Resend => Change { ask: Ask::LookUp, ..failed() },
+        Reading::Expired if row.ask == Next::Resend => Change { ask: Next::LookUp, ..failed() },
         // A cancellation or a look is nothing that expires.
         Reading::Expired if !ask.sends() => failed(),
-        Reading::Expired => Change { ask: Ask::LookUp, ..same() },
+        Reading::Expired => Change { ask: Next::LookUp, ..same() },
         // Only a look can find out that a key is not known; to any other question it is no answer.
         Reading::UnknownKey if ask != Ask::LookUp => failed(),
         // The bank never saw it, and will never forget one that it saw: the same key is safe.
-        Reading::UnknownKey if permanent => Change { ask: Ask::Resend, ..same() },
+        Reading::UnknownKey if permanent => Change { ask: Next::Resend, ..same() },
         Reading::UnknownKey => {
             let reason = "forgotten: the bank doesn't know this payment any more".to_owned();
             attention(row, ask, settings, reason, now)
@@ -184,7 +184,7 @@ fn still_to_end(
 /// What a reading makes of an operation that was cancelled here before it was ever sent, and whose bank is still to be told. It
 /// is final whatever comes: an answer that it ended otherwise is an alarm.
 fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, random: &mut Random) -> Change {
-    let same = || unchanged(row, Ask::Cancel, row.state, now);
+    let same = || unchanged(row, Next::Cancel, row.state, now);
     let later = || Change { due_at: Some(after(now, settings.attention_every)), ..same() };
     match reading {
         Reading::Cancelled => Change { failures: 0, due_at: None, ..same() },
@@ -198,7 +198,9 @@ fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, 
         // A copy of this file sent it, and the bank's people must look: how it ends is asked until it has ended.
         Reading::BankAttention(_) => Change { contradicts: Some(State::NeedsAttention), ..later() },
         // Nobody can be told, so nothing is owed.
-        Reading::Refused { problem: Reading::NOT_OFFERED, .. } => Change { failures: 0, due_at: None, ..same() },
+        Reading::Refused { problem, .. } if *problem == Reading::NOT_OFFERED => {
+            Change { failures: 0, due_at: None, ..same() }
+        }
         // Whatever it means, it is not that this key never charges.
         Reading::Refused { .. } | Reading::UnknownKey => Change { contradicts: Some(State::NeedsAttention), ..later() },
         Reading::InProgress(retry_after) => in_progress(row, Ask::Cancel, *retry_after, settings, now, random),
@@ -231,9 +233,9 @@ fn in_progress(
     let due_at = Some(backed_off.map_or(until, |at| at.max(until)));
     if row.state == State::NeedsAttention && ask != Ask::Cancel {
         let due_at = Some(after(now, settings.attention_every));
-        return Change { due_at, not_before, ..unchanged(row, Ask::LookUp, row.state, now) };
+        return Change { due_at, not_before, ..unchanged(row, Next::LookUp, row.state, now) };
     }
-    let (state, asks_next) = if ask.sends() { (State::Sending, Ask::Send) } else { (row.state, ask.again()) };
+    let (state, asks_next) = if ask.sends() { (State::Sending, Next::Send) } else { (row.state, Next::from(ask)) };
     Change { due_at, not_before, failures, ..unchanged(row, asks_next, state, now) }
 }
 
@@ -249,17 +251,17 @@ pub(crate) fn panicked(
     let panics = row.panics.saturating_add(1);
     let change = if panics < settings.panics_max {
         let (failures, due_at) = failed(row, settings, now, random);
-        Change { failures, due_at, ..unchanged(row, ask.again(), still_open(row, ask, begun), now) }
+        Change { failures, due_at, ..unchanged(row, Next::from(ask), still_open(row, ask, begun), now) }
     } else if row.state.is_final() {
         // It has its end; only the bank is not told, for now.
-        Change { due_at: Some(after(now, settings.attention_every)), ..unchanged(row, Ask::Cancel, row.state, now) }
+        Change { due_at: Some(after(now, settings.attention_every)), ..unchanged(row, Next::Cancel, row.state, now) }
     } else {
         attention(row, ask, settings, "fault: it was set aside after repeated faults of this program".to_owned(), now)
     };
-    Change { panics, event: "panicked", last_answer: Some("fault"), ..change }
+    Change { panics, event: "panicked", last_answer: Some("fault".into()), ..change }
 }
 
 /// What a call that was broken off, or not made after all, leaves behind.
 pub(crate) fn broken_off(row: &Row, ask: Ask, sent: bool, event: &'static str, now: Timestamp) -> Change {
-    Change { event, ..unchanged(row, ask.again(), still_open(row, ask, sent), now) }
+    Change { event, ..unchanged(row, Next::from(ask), still_open(row, ask, sent), now) }
 }

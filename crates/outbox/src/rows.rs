@@ -213,7 +213,7 @@ pub(crate) fn save(
     let mut entry = Entry {
         bank_at: saving.bank_at,
         answer: saving.status,
-        reading: change.reading,
+        reading: change.reading.as_deref(),
         detail: &change.detail,
         ..Entry::new(key, operation.attempts, now, change.event)
     };

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use figures::Summarizing;
 use flight::Flight;
 
-use crate::answer::{self, CallError, Reading};
+use crate::answer::{self, CallError, Lost, Reading};
 use crate::decide::{Queue, decide};
 use crate::events::Event as Told;
 use crate::operations::Operation;
@@ -340,7 +340,7 @@ impl Driver<'_> {
             let bank_at = date.filter(|_| promise.as_ref().err().is_none_or(|reading| !reading.is_transport()));
             Report::Introduced { generation, event: Event::Introduced(promise), bank_at }
         };
-        let fault = Err(Reading::NoAnswer { how: "fault", detail: String::new() });
+        let fault = Err(Reading::NoAnswer { how: Lost::Fault, detail: String::new() });
         self.spawn(task, Report::Introduced { generation, event: Event::Introduced(fault), bank_at: None });
     }
 
@@ -351,5 +351,5 @@ impl Driver<'_> {
 }
 
 fn too_late() -> CallError {
-    CallError::NoAnswer { how: "time-out", detail: "no answer within the deadline".to_owned() }
+    CallError::NoAnswer { how: Lost::TimeOut, detail: "no answer within the deadline".to_owned() }
 }

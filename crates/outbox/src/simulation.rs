@@ -7,7 +7,7 @@ use protocol::{Amount, CardToken, Currency, Key, Outcome, PaymentRequest};
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use crate::answer::Reading;
+use crate::answer::{Lost, Reading};
 use crate::bank::BankContract;
 use crate::contract::Promise;
 use crate::decide::{Effect, Event, Queue, Wake, decide};
@@ -218,7 +218,7 @@ fn promise() -> Promise {
 
 #[test]
 fn a_bank_that_fails_at_everything_is_asked_for_one_at_a_time_and_ever_more_rarely() {
-    let mut world = World::new(10_000, |_, _| Reading::Trouble("unavailable")).unwrap();
+    let mut world = World::new(10_000, |_, _| Reading::trouble("unavailable")).unwrap();
     world.pass_to(seconds(60)).unwrap();
     let warm = world.requests(START);
     assert!((10..40).contains(&warm), "{warm} in the first minute");
@@ -234,7 +234,7 @@ fn a_bank_that_fails_at_everything_is_asked_for_one_at_a_time_and_ever_more_rare
 #[test]
 fn once_a_failing_bank_works_all_is_settled_in_time() {
     let well_again = seconds(600);
-    let bank = |_, now| if now < well_again { Reading::Trouble("internal") } else { approved() };
+    let bank = |_, now| if now < well_again { Reading::trouble("internal") } else { approved() };
     let mut world = World::new(1_000, bank).unwrap();
     world.pass_to(well_again).unwrap();
     assert_eq!(world.settled().unwrap(), 0);
@@ -271,9 +271,9 @@ fn nobody_else_waits(poison: usize, how: &Reading) -> Anyhow<()> {
 #[test]
 fn what_fails_for_one_operation_alone_delays_nobody_else() {
     for poison in [1, 3, 6] {
-        nobody_else_waits(poison, &Reading::Trouble("internal")).unwrap();
+        nobody_else_waits(poison, &Reading::trouble("internal")).unwrap();
         nobody_else_waits(poison, &Reading::Foreign("a portal's page".to_owned())).unwrap();
-        nobody_else_waits(poison, &Reading::NoAnswer { how: "reset", detail: String::new() }).unwrap();
+        nobody_else_waits(poison, &Reading::NoAnswer { how: Lost::Reset, detail: String::new() }).unwrap();
     }
 }
 
@@ -292,7 +292,7 @@ fn look_ups_of_one_lane_delay_no_other() {
 
 #[test]
 fn however_often_somebody_wakes_it_all_is_asked_for_twice_a_second_at_most() {
-    let mut world = World::new(1, |_, _| Reading::Trouble("internal")).unwrap();
+    let mut world = World::new(1, |_, _| Reading::trouble("internal")).unwrap();
     world.pass_to(seconds(600)).unwrap();
     let before = world.asked.len();
     for ms in 0..10_000 {
@@ -318,7 +318,7 @@ fn writes_that_fail_together_are_one_failure() {
 
 #[test]
 fn the_right_bank_is_found_again_at_its_address_with_nobody_touching_anything() {
-    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: "time-out", detail: String::new() }).unwrap();
+    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() }).unwrap();
     world.perform_after(Event::Tick).unwrap();
     let other = BankIdentity { bank_id: Uuid::from_u128(8), ..promise().identity };
     world.bank_is = other;
@@ -336,7 +336,7 @@ fn the_right_bank_is_found_again_at_its_address_with_nobody_touching_anything() 
 
 #[test]
 fn a_clock_set_back_while_nothing_ran_makes_nothing_young_that_the_bank_may_have_forgotten() {
-    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: "time-out", detail: String::new() }).unwrap();
+    let mut world = World::new(1, |_, _| Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() }).unwrap();
     // Both clocks are the same at first.
     world.perform_after(Event::Tick).unwrap();
     world.perform_after(Event::BankTime(START)).unwrap();

@@ -84,49 +84,67 @@ impl std::fmt::Display for State {
     }
 }
 
-/// What the next call for an operation is.
+/// What a call asks of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// Its request, byte for byte, under its key.
+    /// That it does what the operation is for: its request, byte for byte, under its key.
     Send,
-    /// What became of its key: `GET`, which changes nothing.
+    /// What became of its key. It changes nothing there.
     LookUp,
-    /// Its request again, the same as [`Ask::Send`], after a look-up said that the key is not known.
-    Resend,
     /// That its key shall never charge: somebody wished it cancelled, or it was cancelled here before it was sent.
     Cancel,
 }
 
 impl Ask {
     /// Every question.
-    pub const ALL: [Ask; 4] = [Ask::Send, Ask::LookUp, Ask::Resend, Ask::Cancel];
-
-    /// What is asked where this question brought no end.
-    pub(crate) const fn again(self) -> Ask {
-        match self {
-            // A look permits one sending.
-            Ask::Send | Ask::Resend => Ask::Send,
-            Ask::LookUp => Ask::LookUp,
-            Ask::Cancel => Ask::Cancel,
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Ask::Send => "send",
-            Ask::LookUp => "look_up",
-            Ask::Resend => "resend",
-            Ask::Cancel => "cancel",
-        }
-    }
-
-    pub(crate) fn parse(word: &str) -> Option<Ask> {
-        Ask::ALL.into_iter().find(|ask| ask.as_str() == word)
-    }
+    pub const ALL: [Ask; 3] = [Ask::Send, Ask::LookUp, Ask::Cancel];
 
     /// Whether the operation's own request goes out.
     #[must_use]
     pub const fn sends(self) -> bool {
-        matches!(self, Ask::Send | Ask::Resend)
+        matches!(self, Ask::Send)
+    }
+}
+
+/// What is asked for an operation next, as its row has it. What the next call really asks depends on its state and its age too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Next {
+    /// [`Ask::Send`].
+    Send,
+    /// [`Ask::LookUp`].
+    LookUp,
+    /// [`Ask::Send`], though it may be old: a look-up said just now that the key is not known. It permits one sending.
+    Resend,
+    /// [`Ask::Cancel`].
+    Cancel,
+}
+
+impl Next {
+    /// Everything that may come next.
+    pub const ALL: [Next; 4] = [Next::Send, Next::LookUp, Next::Resend, Next::Cancel];
+
+    /// The word in the file.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Next::Send => "send",
+            Next::LookUp => "look_up",
+            Next::Resend => "resend",
+            Next::Cancel => "cancel",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Next> {
+        Next::ALL.into_iter().find(|next| next.as_str() == word)
+    }
+}
+
+/// The same again, where a question brought no end.
+impl From<Ask> for Next {
+    fn from(ask: Ask) -> Next {
+        match ask {
+            Ask::Send => Next::Send,
+            Ask::LookUp => Next::LookUp,
+            Ask::Cancel => Next::Cancel,
+        }
     }
 }

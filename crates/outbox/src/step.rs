@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::answer::Reading;
 use crate::contract::Promise;
 use crate::outcome::Change;
-use crate::state::{Ask, State};
+use crate::state::{Ask, Next, State};
 
 /// What of an operation's row a decision needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Row {
     /// Its state before the call. A final one is only to be told to the bank as cancelled.
     pub state: State,
     /// What the row asks for.
-    pub ask: Ask,
+    pub ask: Next,
     /// Failures in a row.
     pub failures: u32,
     /// Panics in its handling, ever.

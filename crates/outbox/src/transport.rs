@@ -8,7 +8,7 @@ use protocol::IDEMPOTENCY_KEY;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Response, Url};
 
-use crate::answer::{Answer, CallError};
+use crate::answer::{Answer, CallError, Lost};
 
 /// Longest time to a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -223,7 +223,7 @@ fn is_loopback(url: &Url) -> bool {
 /// Only a failed connection proves that nothing left.
 fn not_answered(error: reqwest::Error) -> CallError {
     let (unsendable, no_connection) = (error.is_builder(), error.is_connect());
-    let how = if error.is_timeout() { "time-out" } else { "reset" };
+    let how = if error.is_timeout() { Lost::TimeOut } else { Lost::Reset };
     let detail = chain(&error.without_url());
     match (unsendable, no_connection) {
         (true, _) => CallError::Unsendable(detail),
@@ -245,7 +245,7 @@ async fn read(mut response: Response) -> Result<Answer, CallError> {
     while let Some(chunk) = response.chunk().await.map_err(torn)? {
         if answer.body.len() + chunk.len() > ANSWER_BYTES_MAX {
             let detail = format!("status {}, more than {ANSWER_BYTES_MAX} bytes", answer.status);
-            return Err(CallError::NoAnswer { how: "too-large", detail });
+            return Err(CallError::NoAnswer { how: Lost::TooLarge, detail });
         }
         answer.body.extend_from_slice(&chunk);
     }
@@ -253,7 +253,7 @@ async fn read(mut response: Response) -> Result<Answer, CallError> {
 }
 
 fn torn(error: reqwest::Error) -> CallError {
-    let how = if error.is_timeout() { "time-out" } else { "torn" };
+    let how = if error.is_timeout() { Lost::TimeOut } else { Lost::Torn };
     CallError::NoAnswer { how, detail: chain(&error.without_url()) }
 }
 

@@ -1,9 +1,9 @@
 //! The table of answers, row by row: what came back, how it is read, and what becomes of the operation.
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::answer::{Answer, CallError, Reading};
+use outbox::answer::{Answer, CallError, Lost, Reading};
 use outbox::bank::{Expected, read, read_lookup, read_policy};
-use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Row, Which, decide};
+use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Next, Promise, Queue, Row, Which, decide};
 use outbox::{Ask, Change, Settings, State};
 use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};
 use serde_json::{Value, json};
@@ -145,8 +145,8 @@ fn each_problem_of_ours_has_its_reading() {
             P::InProgress => reading == Reading::InProgress(None),
             P::KeyExpired => reading == Reading::Expired,
             P::OperationCancelled => reading == Reading::Cancelled,
-            P::Unauthorized | P::Forbidden => reading == Reading::NotAllowed(kind.name()),
-            P::RateLimited | P::Internal | P::Unavailable => reading == Reading::Trouble(kind.name()),
+            P::Unauthorized | P::Forbidden => reading == Reading::not_allowed(kind.name()),
+            P::RateLimited | P::Internal | P::Unavailable => reading == Reading::trouble(kind.name()),
             _ => matches!(&reading, Reading::Refused { problem, detail } if *problem == kind.name() && detail == "why"),
         };
         assert!(fits, "{kind:?}: {reading:?}");
@@ -216,7 +216,7 @@ fn a_problem_that_is_not_ours_is_no_answer() {
 #[test]
 fn retry_after_is_seconds_or_a_date_and_is_never_negative() {
     let read_from = |text: &str| match reads(&retry_after(problem(ProblemType::Unavailable), text)) {
-        Reading::Busy { retry_after, problem: "unavailable" } => Some(retry_after.as_secs()),
+        Reading::Busy { retry_after, problem } if problem == "unavailable" => Some(retry_after.as_secs()),
         _ => None,
     };
     assert_eq!(read_from("7"), Some(7));
@@ -263,7 +263,10 @@ fn a_lookup_counts_only_for_our_key_kind_amount_and_currency() {
     assert_eq!(look(&operation("needs_attention", json!("payment"), Value::Null)).name(), "needs-attention");
     assert_eq!(read_lookup(&expected(), &problem(ProblemType::OperationUnknown), NOW), Reading::UnknownKey);
     assert_eq!(read_lookup(&expected(), &problem(ProblemType::NotFound), NOW).name(), "not-found");
-    assert_eq!(read_lookup(&expected(), &problem(ProblemType::Unauthorized), NOW), Reading::NotAllowed("unauthorized"));
+    assert_eq!(
+        read_lookup(&expected(), &problem(ProblemType::Unauthorized), NOW),
+        Reading::not_allowed("unauthorized")
+    );
     let other_key = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c";
     let wrong = [
         ("another key", with(operation("approved", json!("payment"), approved.clone()), "key", json!(other_key))),
@@ -316,7 +319,7 @@ fn promise(permanent: bool) -> Promise {
     }
 }
 
-fn row(state: State, ask: Ask) -> Row {
+fn row(state: State, ask: Next) -> Row {
     Row {
         key: key(),
         lane: "sale-1".to_owned(),
@@ -359,7 +362,7 @@ fn becomes(row: Row, reading: Reading, permanent: bool, now: Timestamp) -> (Queu
 }
 
 fn sent(state: State, reading: Reading) -> Change {
-    becomes(row(state, Ask::Send), reading, true, NOW).2
+    becomes(row(state, Next::Send), reading, true, NOW).2
 }
 
 fn is_retried(change: &Change) -> bool {
@@ -383,11 +386,11 @@ fn only_the_banks_word_ends_an_operation() {
 fn without_a_valid_answer_it_is_unknown_and_tried_again() {
     let no_answer = |how| Reading::NoAnswer { how, detail: String::new() };
     let readings = [
-        no_answer("time-out"),
-        no_answer("reset"),
-        no_answer("torn"),
+        no_answer(Lost::TimeOut),
+        no_answer(Lost::Reset),
+        no_answer(Lost::Torn),
         Reading::Foreign(String::new()),
-        Reading::Trouble("internal"),
+        Reading::trouble("internal"),
     ];
     for reading in readings {
         for state in [State::Saved, State::Sending, State::Unknown] {
@@ -425,8 +428,8 @@ fn a_bank_that_is_at_it_is_waited_for() {
 
 #[test]
 fn a_busy_bank_holds_the_whole_queue() {
-    let busy = Reading::Busy { retry_after: SignedDuration::from_secs(20), problem: "unavailable" };
-    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), busy, true, NOW);
+    let busy = Reading::busy("unavailable", SignedDuration::from_secs(20));
+    let (queue, _, change) = becomes(row(State::Saved, Next::Send), busy, true, NOW);
     assert_eq!(change.state, State::Unknown);
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 2);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })), "{effects:?}");
@@ -443,7 +446,7 @@ fn a_busy_bank_holds_the_whole_queue() {
 
 #[test]
 fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
-    let refused = Reading::Refused { problem: "key-reused", detail: "amount".to_owned() };
+    let refused = Reading::refused("key-reused", "amount");
     let change = sent(State::Unknown, refused);
     assert_eq!(change.state, State::NeedsAttention);
     assert_eq!(change.reason.as_deref(), Some("key-reused: amount"));
@@ -451,20 +454,20 @@ fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
     let change = sent(State::Unknown, Reading::BankAttention("odd".to_owned()));
     assert_eq!((change.state, change.reason.as_deref()), (State::NeedsAttention, Some("bank: odd")));
 
-    let aside = |reading| becomes(row(State::NeedsAttention, Ask::Send), reading, true, NOW);
+    let aside = |reading| becomes(row(State::NeedsAttention, Next::Send), reading, true, NOW);
     let found = Reading::Final { outcome: Outcome::Approved, result: "{}".to_owned() };
     let (_, ask, change) = aside(found);
     assert_eq!((ask, change.state), (Ask::LookUp, State::Approved), "a look may end it");
-    for reading in [Reading::UnknownKey, Reading::InProgress(None), Reading::Trouble("internal")] {
+    for reading in [Reading::UnknownKey, Reading::InProgress(None), Reading::trouble("internal")] {
         let (_, ask, change) = aside(reading);
-        assert_eq!((ask, change.ask, change.state), (Ask::LookUp, Ask::LookUp, State::NeedsAttention));
+        assert_eq!((ask, change.ask, change.state), (Ask::LookUp, Next::LookUp, State::NeedsAttention));
     }
 }
 
 #[test]
 fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
-    let refused = Reading::NotAllowed("unauthorized");
-    let (queue, _, change) = becomes(row(State::Saved, Ask::Send), refused, true, NOW);
+    let refused = Reading::not_allowed("unauthorized");
+    let (queue, _, change) = becomes(row(State::Saved, Next::Send), refused, true, NOW);
     assert_eq!((change.state, change.failures, change.due_at), (State::Unknown, 0, Some(NOW)));
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 1);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
@@ -476,8 +479,8 @@ fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
 
 #[test]
 fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
-    let gone = Reading::NoAnswer { how: "time-out", detail: String::new() };
-    let (queue, _, _) = becomes(row(State::Saved, Ask::Send), gone, true, NOW);
+    let gone = Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() };
+    let (queue, _, _) = becomes(row(State::Saved, Next::Send), gone, true, NOW);
     let soon = NOW + SignedDuration::from_secs(1);
     let (queue, effects) = decide(queue, Event::Tick, soon, 1);
     assert!(effects.contains(&Effect::Introduce));
@@ -489,28 +492,28 @@ fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
 #[test]
 fn an_expired_response_is_looked_up_and_never_guessed() {
     let change = sent(State::Unknown, Reading::Expired);
-    assert_eq!((change.state, change.ask, change.due_at), (State::Unknown, Ask::LookUp, Some(NOW)));
-    let look = |reading, permanent| becomes(row(State::Unknown, Ask::LookUp), reading, permanent, NOW);
+    assert_eq!((change.state, change.ask, change.due_at), (State::Unknown, Next::LookUp, Some(NOW)));
+    let look = |reading, permanent| becomes(row(State::Unknown, Next::LookUp), reading, permanent, NOW);
     let (_, ask, change) = look(Reading::UnknownKey, true);
-    assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Ask::Resend));
+    assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Next::Resend));
     let (_, _, change) = look(Reading::UnknownKey, false);
     assert_eq!(change.state, State::NeedsAttention, "a bank that forgets may charge twice");
     assert_eq!(change.reason.as_deref(), Some("forgotten: the bank doesn't know this payment any more"));
     let (_, _, change) = look(Reading::InProgress(None), true);
-    assert_eq!((change.state, change.ask), (State::Unknown, Ask::LookUp));
+    assert_eq!((change.state, change.ask), (State::Unknown, Next::LookUp));
 }
 
 #[test]
 fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
-    let mut row = row(State::Unknown, Ask::Send);
+    let mut row = row(State::Unknown, Next::Send);
     let mut failures = Vec::new();
     for _ in 0..6 {
         let (_, ask, change) = becomes(row.clone(), Reading::Expired, true, NOW);
-        assert_eq!((ask, change.ask), (Ask::Send, Ask::LookUp));
+        assert_eq!((ask, change.ask), (Ask::Send, Next::LookUp));
         failures.push(change.failures);
         let looked = Row { ask: change.ask, failures: change.failures, ..row.clone() };
         let (_, ask, change) = becomes(looked, Reading::UnknownKey, true, NOW);
-        assert_eq!((ask, change.ask, change.due_at), (Ask::LookUp, Ask::Resend, Some(NOW)));
+        assert_eq!((ask, change.ask, change.due_at), (Ask::LookUp, Next::Resend, Some(NOW)));
         row = Row { ask: change.ask, failures: change.failures, ..row };
     }
     assert_eq!(failures, [0, 1, 2, 3, 4, 5], "at once the first time, and then with the back-off of a failure");
@@ -518,16 +521,16 @@ fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
 
 #[test]
 fn what_is_older_than_the_banks_memory_is_looked_up_before_it_is_sent_again() {
-    let trouble = || Reading::Trouble("internal");
+    let trouble = || Reading::trouble("internal");
     let asked = |row: Row, hours| becomes(row, trouble(), true, NOW + SignedDuration::from_hours(hours)).1;
-    assert_eq!(asked(row(State::Unknown, Ask::Send), 23), Ask::Send);
-    assert_eq!(asked(row(State::Unknown, Ask::Send), 25), Ask::LookUp);
-    assert_eq!(asked(row(State::Unknown, Ask::Send), -1), Ask::LookUp, "sent in the future, by a wrong clock");
-    assert_eq!(asked(row(State::Unknown, Ask::Resend), 25), Ask::Send, "it was looked up just now");
+    assert_eq!(asked(row(State::Unknown, Next::Send), 23), Ask::Send);
+    assert_eq!(asked(row(State::Unknown, Next::Send), 25), Ask::LookUp);
+    assert_eq!(asked(row(State::Unknown, Next::Send), -1), Ask::LookUp, "sent in the future, by a wrong clock");
+    assert_eq!(asked(row(State::Unknown, Next::Resend), 25), Ask::Send, "it was looked up just now");
     let later = NOW + SignedDuration::from_hours(25);
-    let forgetful = becomes(row(State::Unknown, Ask::Resend), trouble(), false, later).1;
+    let forgetful = becomes(row(State::Unknown, Next::Resend), trouble(), false, later).1;
     assert_eq!(forgetful, Ask::LookUp, "the bank forgets by now, whatever it promised before");
-    assert_eq!(asked(row(State::Saved, Ask::Send), 25), Ask::Send, "it was never sent");
+    assert_eq!(asked(row(State::Saved, Next::Send), 25), Ask::Send, "it was never sent");
 }
 
 #[test]
@@ -535,7 +538,7 @@ fn a_bank_that_keeps_its_answers_for_ever_is_never_looked_up_for_age() {
     let asked = |promise: Promise, hours| {
         let now = NOW + SignedDuration::from_hours(hours);
         let mut queue = Queue::at_start(Settings::default(), None, now);
-        let found = Event::Found { rows: vec![row(State::Unknown, Ask::Send)], next_due_at: None, other_bank: None };
+        let found = Event::Found { rows: vec![row(State::Unknown, Next::Send)], next_due_at: None, other_bank: None };
         let mut begun = None;
         for event in [Event::Tick, Event::Introduced(Ok(promise)), found] {
             let (next, effects) = decide(queue, event, now, 1);
@@ -556,7 +559,7 @@ fn a_bank_that_keeps_its_answers_for_ever_is_never_looked_up_for_age() {
 #[test]
 fn three_panics_set_an_operation_aside() {
     let panics = |panics, event| {
-        let found = Row { panics, ..row(State::Saved, Ask::Send) };
+        let found = Row { panics, ..row(State::Saved, Next::Send) };
         let mut queue = Queue::at_start(Settings::default(), None, NOW);
         let mut saved = None;
         for event in [
@@ -581,7 +584,7 @@ fn three_panics_set_an_operation_aside() {
     assert_eq!((change.state, change.panics), (State::NeedsAttention, 3));
     assert!(change.reason.is_some_and(|reason| reason.starts_with("fault: ")));
     let mut queue = Queue::at_start(Settings::default(), None, NOW);
-    let found = Event::Found { rows: vec![row(State::Saved, Ask::Send)], next_due_at: None, other_bank: None };
+    let found = Event::Found { rows: vec![row(State::Saved, Next::Send)], next_due_at: None, other_bank: None };
     let mut effects = Vec::new();
     for event in [Event::Tick, Event::Introduced(Ok(promise(true))), found, Event::Panicked(key())] {
         (queue, effects) = decide(queue, event, NOW, 1);
@@ -601,9 +604,9 @@ fn what_the_process_died_with_twice_is_tried_alone() {
     let other = |key: &str, lane: &str| Row {
         key: key.parse().unwrap(),
         lane: lane.to_owned(),
-        ..row(State::Saved, Ask::Send)
+        ..row(State::Saved, Next::Send)
     };
-    let deadly = Row { deaths: 2, ..row(State::Unknown, Ask::Send) };
+    let deadly = Row { deaths: 2, ..row(State::Unknown, Next::Send) };
     let started = |rows: Vec<Row>| {
         let mut queue = Queue::at_start(Settings::default(), None, NOW);
         let mut begun = Vec::new();

@@ -16,7 +16,7 @@ type Checked<T = ()> = Result<T, Box<dyn Error>>;
 
 fn file() -> rusqlite::Result<Connection> {
     let conn = Connection::open_in_memory()?;
-    outbox::MIGRATIONS.into_iter().try_for_each(|sql| conn.execute_batch(sql))?;
+    outbox::MIGRATIONS.iter().try_for_each(|sql| conn.execute_batch(sql))?;
     Ok(conn)
 }
 

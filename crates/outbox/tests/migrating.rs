@@ -6,17 +6,12 @@ use outbox::State;
 use protocol::Key;
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store::{Migration, Priority, Schema, Store};
+use store::{Priority, Schema, Store};
 
 type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 fn open(path: &Path, steps: usize) -> Result<Store, store::OpenError> {
-    let migrations = outbox::MIGRATIONS[..steps]
-        .iter()
-        .zip(1..)
-        .map(|(sql, version)| Migration { version, name: "outbox", sql })
-        .collect();
-    Store::open(path, &Schema { application_id: 7, migrations })
+    Store::open(path, &Schema { application_id: 7, migrations: outbox::migrations((1..).take(steps)) })
 }
 
 /// Every state, with a refund, a replacement and a log, as the first version wrote them.

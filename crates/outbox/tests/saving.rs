@@ -6,15 +6,11 @@ use jiff::Timestamp;
 use outbox::{EnqueueError, Enqueued, Filter, Money, NewOperation, Request, State};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::Connection;
-use store::{Migration, Priority, Schema, Store, WriteError};
+use store::{Priority, Schema, Store, WriteError};
 use uuid::Uuid;
 
 fn open(folder: &Path) -> Result<Store, store::OpenError> {
-    let migrations = vec![
-        Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
-        Migration { version: 2, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
-    ];
-    Store::open(&folder.join("till.db"), &Schema { application_id: 7, migrations })
+    Store::open(&folder.join("till.db"), &Schema { application_id: 7, migrations: outbox::migrations(1..) })
 }
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

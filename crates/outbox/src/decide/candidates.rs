@@ -7,7 +7,7 @@ use super::{Queue, after};
 use crate::contract::Promise;
 use crate::outcome::FAILS_BY_ITSELF;
 use crate::settings::Settings;
-use crate::state::{Ask, State};
+use crate::state::{Ask, Next, State};
 use crate::step::{Effect, Row};
 
 impl Queue {
@@ -83,7 +83,7 @@ impl Queue {
 fn is_open(row: &Row) -> bool {
     match row.state {
         State::Saved | State::Sending | State::Unknown | State::NeedsAttention => true,
-        State::Cancelled => row.ask == Ask::Cancel,
+        State::Cancelled => row.ask == Next::Cancel,
         State::Approved | State::Declined => false,
     }
 }
@@ -93,19 +93,15 @@ fn next_ask(row: &Row, promise: &Promise, settings: &Settings, now: Timestamp) -
     let is_old = row.first_sent_at.is_some_and(|at| promise.may_have_dropped(now.duration_since(at), settings));
     match (row.state, row.ask) {
         // A bank that forgets would say of what it charged and forgot that it never will.
-        (state, Ask::Cancel) if is_old && !promise.permanent && !state.is_final() => Ask::LookUp,
-        (_, Ask::Cancel) => Ask::Cancel,
+        (state, Next::Cancel) if is_old && !promise.permanent && !state.is_final() => Ask::LookUp,
+        (_, Next::Cancel) => Ask::Cancel,
         (State::NeedsAttention, _) => Ask::LookUp,
         (State::Saved, _) => Ask::Send,
         // The bank was looked up just now, and forgets nothing: else an unknown key may be one that it charged.
-        (_, Ask::Resend) => {
-            if promise.permanent {
-                Ask::Send
-            } else {
-                Ask::LookUp
-            }
-        }
-        (_, Ask::Send) if is_old => Ask::LookUp,
-        (_, ask) => ask,
+        (_, Next::Resend) if promise.permanent => Ask::Send,
+        (_, Next::Resend) => Ask::LookUp,
+        (_, Next::Send) if is_old => Ask::LookUp,
+        (_, Next::Send) => Ask::Send,
+        (_, Next::LookUp) => Ask::LookUp,
     }
 }

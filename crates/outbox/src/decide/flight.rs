@@ -238,13 +238,13 @@ impl Queue {
         match reading {
             Reading::Final { .. } | Reading::Cancelled => self.breaker.completed(),
             Reading::Trouble(problem) => {
-                self.failing.failed(key, problem, self.settings.in_flight_max, backoff, now, random);
+                self.failing.failed(key, problem.clone(), self.settings.in_flight_max, backoff, now, random);
             }
             Reading::NotAllowed(name) => {
-                self.breaker.trip(Why::Refused((*name).to_owned()), backoff, now, random);
+                self.breaker.trip(Why::Refused(name.to_string()), backoff, now, random);
             }
             reading if reading.is_transport() => {
-                self.breaker.trip(Why::Transport(reading.name().to_owned()), backoff, now, random);
+                self.breaker.trip(Why::Transport(reading.name().into_owned()), backoff, now, random);
             }
             _ => {}
         }
@@ -269,7 +269,7 @@ impl Queue {
         let mut change = outcome::panicked(&flight.row, flight.ask, flight.begun, &self.settings, now, random);
         if let Stage::Saving { change: unsaved, .. } = &flight.stage {
             // What the bank said would be lost with the change that can't be saved.
-            change.reading = unsaved.reading;
+            change.reading.clone_from(&unsaved.reading);
             change.detail.clone_from(&unsaved.detail);
             change.not_before = unsaved.not_before;
         }

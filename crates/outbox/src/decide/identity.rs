@@ -73,9 +73,9 @@ impl Queue {
             }
             Err(reading) => {
                 let why = match &reading {
-                    Reading::NotAllowed(name) => Why::Refused((*name).to_owned()),
-                    reading if reading.is_transport() => Why::Transport(reading.name().to_owned()),
-                    reading => Why::Trouble(reading.name().to_owned()),
+                    Reading::NotAllowed(name) => Why::Refused(name.to_string()),
+                    reading if reading.is_transport() => Why::Transport(reading.name().into_owned()),
+                    reading => Why::Trouble(reading.name().into_owned()),
                 };
                 self.breaker.probe_failed(why, backoff, now, random);
                 if let Reading::Busy { retry_after, .. } = reading {

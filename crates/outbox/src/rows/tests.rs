@@ -12,6 +12,7 @@ use super::*;
 use crate::bank::BankContract;
 use crate::saving::{NewOperation, Request, enqueue};
 use crate::settings::Settings;
+use crate::state::Next;
 use crate::step::{MakeDue, Record, Which};
 
 type Anyhow<T> = Result<T, Box<dyn std::error::Error>>;
@@ -85,7 +86,7 @@ fn a_request_is_not_begun_once_it_is_wished_cancelled() {
     assert!(begin(&conn, &beginning, &nothing).unwrap().is_none());
     // What is found now asks for the cancellation, and for nothing else.
     let row = found(&conn).unwrap();
-    assert_eq!(row.ask, Ask::Cancel);
+    assert_eq!(row.ask, Next::Cancel);
     let prepared = begin(&conn, &Beginning { row: &row, ask: Ask::Cancel, ..beginning }, &nothing).unwrap().unwrap();
     assert_eq!(prepared.call.unwrap().method, "PUT");
     assert_eq!(prepared.operation.attempts, 1, "only requests are counted");
@@ -133,7 +134,7 @@ fn a_clock_set_back_takes_the_time_of_the_first_sending_along_and_one_set_forwar
 fn approved(result: &str) -> Change {
     Change {
         state: State::Approved,
-        ask: Ask::Send,
+        ask: Next::Send,
         failures: 0,
         panics: 0,
         due_at: None,
@@ -143,7 +144,7 @@ fn approved(result: &str) -> Change {
         last_answer: None,
         result: Some(result.to_owned()),
         event: "answer",
-        reading: Some("approved"),
+        reading: Some("approved".into()),
         detail: "of the bank".to_owned(),
         contact: true,
         contradicts: None,
@@ -255,9 +256,9 @@ fn a_contradiction_that_lasts_is_told_once() {
     };
     let change = Change {
         state: State::Cancelled,
-        ask: Ask::Cancel,
+        ask: Next::Cancel,
         due_at: Some(NOW),
-        last_answer: Some("needs-attention"),
+        last_answer: Some("needs-attention".into()),
         result: None,
         contradicts: Some(State::NeedsAttention),
         ..approved("")
@@ -420,14 +421,14 @@ fn a_contradiction_is_told_once_whatever_comes_between() {
         *told.borrow_mut() += 1;
         Ok(())
     };
-    let still = Change { state: State::Cancelled, ask: Ask::Cancel, due_at: Some(NOW), result: None, ..approved("") };
+    let still = Change { state: State::Cancelled, ask: Next::Cancel, due_at: Some(NOW), result: None, ..approved("") };
     let contradicts = Change {
-        last_answer: Some("needs-attention"),
-        reading: Some("needs-attention"),
+        last_answer: Some("needs-attention".into()),
+        reading: Some("needs-attention".into()),
         contradicts: Some(State::NeedsAttention),
         ..still.clone()
     };
-    let lost = Change { last_answer: Some("time-out"), reading: Some("time-out"), ..still };
+    let lost = Change { last_answer: Some("time-out".into()), reading: Some("time-out".into()), ..still };
     for change in [&contradicts, &lost, &contradicts] {
         let saving = Saving {
             key: &key,

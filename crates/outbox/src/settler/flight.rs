@@ -106,7 +106,7 @@ impl Driver<'_> {
             if operation.state.is_final() {
                 store::points::reach(store::points::Point::TombstoneTold);
             }
-            tracing::info!(status, reading = reading.name(), "the bank was asked");
+            tracing::info!(status, reading = reading.name().as_ref(), "the bank was asked");
             // Whoever gives an answer that isn't the bank's has another clock too.
             let bank_at = date.filter(|_| !reading.is_transport());
             Report::Answered { key, status, bank_at, reading }

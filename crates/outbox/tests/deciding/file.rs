@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::decide::{Event, MakeDue, Row, Which};
+use outbox::decide::{Event, MakeDue, Next, Row, Which};
 use outbox::{Ask, Change, Settings, State};
 use protocol::Key;
 
@@ -13,7 +13,7 @@ pub(crate) struct FileRow {
     pub(crate) seq: usize,
     pub(crate) lane: String,
     pub(crate) state: State,
-    pub(crate) ask: Ask,
+    pub(crate) ask: Next,
     pub(crate) failures: u32,
     pub(crate) panics: u32,
     /// Panics that there were, as far as anybody could keep them.
@@ -126,7 +126,7 @@ impl File {
                 row.state = State::Sending;
                 row.attempts += 1;
                 row.first_sent_at = row.first_sent_at.or(Some(now));
-                row.ask = Ask::Send;
+                row.ask = Next::Send;
             }
         }
         Written::Done
@@ -155,7 +155,7 @@ impl File {
         row.state = change.state;
         row.ask = change.ask;
         if row.wished && !row.state.is_final() {
-            row.ask = Ask::Cancel;
+            row.ask = Next::Cancel;
             row.due_at = if wished { change.due_at } else { Some(now) };
         }
         if row.wished && row.state == State::Saved {
@@ -176,7 +176,7 @@ impl File {
             cancel_here(row, now);
             self.follow(key, State::Cancelled, true, now);
         } else {
-            row.ask = Ask::Cancel;
+            row.ask = Next::Cancel;
             row.due_at = row.due_at.map(|_| now);
         }
         true
@@ -196,7 +196,7 @@ impl File {
                 row.due_at = Some(now);
             } else {
                 row.state = State::Cancelled;
-                row.ask = Ask::Cancel;
+                row.ask = Next::Cancel;
                 row.tombstone = is_tombstone;
                 row.due_at = is_tombstone.then_some(now);
             }
@@ -226,8 +226,8 @@ impl File {
             }
             row.due_at = Some(now);
             row.not_before = row.not_before.map(|at| at.min(furthest));
-            if row.ask == Ask::Resend {
-                row.ask = Ask::LookUp;
+            if row.ask == Next::Resend {
+                row.ask = Next::LookUp;
             }
             if row.not_before.is_none() {
                 row.told_to_wait_until = i64::MIN;
@@ -238,7 +238,7 @@ impl File {
 
 /// Whether an earlier try of the same write took, though nobody was told.
 fn has_become(row: &FileRow, change: &Change) -> bool {
-    let asks = row.ask == change.ask || row.ask == Ask::Cancel;
+    let asks = row.ask == change.ask || row.ask == Next::Cancel;
     row.state == change.state
         && asks
         && row.failures == change.failures
@@ -250,7 +250,7 @@ fn has_become(row: &FileRow, change: &Change) -> bool {
 fn cancel_here(row: &mut FileRow, now: Timestamp) {
     row.state = State::Cancelled;
     row.tombstone = true;
-    row.ask = Ask::Cancel;
+    row.ask = Next::Cancel;
     row.failures = 0;
     row.not_before = None;
     row.due_at = Some(now);

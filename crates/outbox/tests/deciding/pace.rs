@@ -1,6 +1,6 @@
 //! How often the bank is asked: by figures that the rules give, over an hour or a second.
 
-use outbox::answer::Reading;
+use outbox::answer::{Lost, Reading};
 use outbox::decide::{Event, Wake, Which};
 
 use crate::world::{Checked, Pending, World};
@@ -55,7 +55,7 @@ fn a_bank_that_fails_is_asked_ever_more_seldom_for_the_same_operation() {
     let mut world = World::new(1, 1).unwrap();
     let end_ms = world.true_ms + 3_600_000;
     let played = play(&mut world, end_ms, |world, pending| match pending {
-        Pending::Call { key, .. } => world.feed(Event::Answered(key, Reading::Trouble("internal"))),
+        Pending::Call { key, .. } => world.feed(Event::Answered(key, Reading::trouble("internal"))),
         pending => world.end(pending),
     });
     played.unwrap();
@@ -119,7 +119,7 @@ fn a_bank_that_says_who_it_is_and_completes_nothing_is_asked_ever_more_seldom() 
     let played = play(&mut world, end_ms, |world, pending| match pending {
         Pending::Call { key, .. } => {
             world.in_the_way = true;
-            world.feed(Event::Answered(key, Reading::NoAnswer { how: "torn", detail: String::new() }))
+            world.feed(Event::Answered(key, Reading::NoAnswer { how: Lost::Torn, detail: String::new() }))
         }
         pending => {
             probes += u32::from(matches!(pending, Pending::Introduction));

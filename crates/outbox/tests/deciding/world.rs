@@ -1,8 +1,8 @@
 //! A driver without a file or a network: every effect ends in any order, fails, or is lost with the process.
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::answer::Reading;
-use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Promise, Queue, Record, Row, Wake, decide};
+use outbox::answer::{Lost, Reading};
+use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Next, Promise, Queue, Record, Row, Wake, decide};
 use outbox::{Ask, Change, Random, Settings, State};
 use proptest::test_runner::TestCaseError;
 use protocol::{Key, Outcome};
@@ -114,7 +114,7 @@ impl World {
                     seq,
                     lane,
                     state: State::Saved,
-                    ask: Ask::Send,
+                    ask: Next::Send,
                     failures: 0,
                     panics: 0,
                     panicked: 0,
@@ -308,13 +308,13 @@ impl World {
         let seconds = self.random.next() % 90;
         let retry_after = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(0));
         match self.random.next() % 8 {
-            0 => Reading::Busy { retry_after, problem: "unavailable" },
-            1 => Reading::Busy { retry_after, problem: "rate-limited" },
-            2 => Reading::Trouble("internal"),
-            3 => Reading::NotAllowed("unauthorized"),
+            0 => Reading::busy("unavailable", retry_after),
+            1 => Reading::busy("rate-limited", retry_after),
+            2 => Reading::trouble("internal"),
+            3 => Reading::not_allowed("unauthorized"),
             4 => Reading::Foreign("HTML".to_owned()),
-            5 => Reading::NoAnswer { how: "time-out", detail: String::new() },
-            6 => Reading::NoAnswer { how: "reset", detail: String::new() },
+            5 => Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() },
+            6 => Reading::NoAnswer { how: Lost::Reset, detail: String::new() },
             _ => Reading::NoConnection("refused".to_owned()),
         }
     }

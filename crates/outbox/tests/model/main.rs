@@ -19,6 +19,7 @@ mod world;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use outbox::answer::Lost;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
@@ -152,7 +153,7 @@ const fn pay(lane: u8) -> Step {
 
 #[test]
 fn a_refund_goes_to_the_bank_of_its_payment() {
-    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: true, how: "reset" } };
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: true, how: Lost::Reset } };
     let [paid, moved] = [Step::Flow { calls: 2 }, Step::ChangeBank { address: 1 }];
     plays(0, &[pay(0), paid, moved, Step::Flow { calls: 1 }, Step::Refund { of: 0, percent: 20 }, lost]);
     // Asked for while the payment is open, and ready once another bank is asked.
@@ -197,7 +198,7 @@ fn a_wish_that_meets_a_call_that_never_left_is_granted_at_once() {
 
 #[test]
 fn a_look_of_a_dead_owner_permits_no_sending() {
-    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: "reset" } };
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: Lost::Reset } };
     let (day, dies) = (Step::Suspend { seconds: 90_000 }, Step::DieAtCommit { nth: 1 });
     let steps = [pay(0), Step::Flow { calls: 1 }, lost, day, Step::Flow { calls: 1 }, dies, Step::Flow { calls: 1 }];
     plays(0, &steps);
@@ -205,7 +206,7 @@ fn a_look_of_a_dead_owner_permits_no_sending() {
 
 #[test]
 fn a_look_permits_one_sending() {
-    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: "reset" } };
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: Lost::Reset } };
     let (day, next) = (Step::Suspend { seconds: 90_000 }, Step::Flow { calls: 1 });
     let (looked, later) = (Step::Flow { calls: 2 }, Step::Pass { ms: 2_000 });
     plays(0, &[pay(0), next.clone(), lost.clone(), day, looked, lost, later, next.clone(), next]);
@@ -223,7 +224,7 @@ fn what_the_new_address_asks_to_wait_holds_a_new_start_there_too() {
 
 #[test]
 fn a_clock_that_is_set_back_makes_nothing_young() {
-    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: true, how: "reset" } };
+    let lost = Step::Answer { nth: 0, how: How::Lost { arrived: true, how: Lost::Reset } };
     let (back, day) = (Step::SetClock { ms: -864_000_000 }, Step::PassHours { hours: 28 });
     let steps = [pay(0), Step::Flow { calls: 1 }, lost, back, day, Step::Flow { calls: 1 }, Step::Flow { calls: 2 }];
     plays(0, &steps);

@@ -1,6 +1,7 @@
 //! Time passes, clocks are set, the process dies, the bank is another one.
 
 use anyhow::{Context, Result, ensure};
+use outbox::answer::Lost;
 
 use crate::bank::Asked;
 use crate::clock::Hands;
@@ -47,7 +48,7 @@ impl World {
                 at.map(|at| line.waiting.remove(at))
             };
             let Some(waiting) = late else { return Ok(()) };
-            let how = How::Lost { arrived: arrives(&waiting), how: "time-out" };
+            let how = How::Lost { arrived: arrives(&waiting), how: Lost::TimeOut };
             let (reply, came) = self.reply(&waiting, how)?;
             self.believe(&waiting, &came)?;
             waiting.end(reply);

@@ -79,11 +79,8 @@ pub(crate) fn told_otherwise(conn: &Connection) -> rusqlite::Result<i64> {
 }
 
 pub(crate) fn open(path: &Path) -> Result<Store> {
-    let migrations = vec![
-        Migration { version: 1, name: "outbox", sql: outbox::MIGRATIONS[0] },
-        Migration { version: 2, name: "outbox, whole", sql: outbox::MIGRATIONS[1] },
-        Migration { version: 3, name: "mirror", sql: MIRROR },
-    ];
+    let mut migrations = outbox::migrations([1, 2]);
+    migrations.push(Migration { version: 3, name: "mirror", sql: MIRROR });
     Ok(Store::open(path, &Schema { application_id: 7, migrations })?)
 }
 

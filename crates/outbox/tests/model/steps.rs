@@ -1,5 +1,6 @@
 //! What can happen, drawn at random: the reference machine that proptest makes its sequences from.
 
+use outbox::answer::Lost;
 use proptest::prelude::*;
 use proptest_state_machine::ReferenceStateMachine;
 
@@ -32,7 +33,7 @@ pub(crate) enum How {
     /// No answer: reset, torn or too late; the bank may have it.
     Lost {
         arrived: bool,
-        how: &'static str,
+        how: Lost,
     },
     Garbled(Garble),
     /// The bank is at it, for as long as it says.
@@ -189,7 +190,7 @@ fn wait_s() -> impl Strategy<Value = i64> {
 }
 
 fn how() -> BoxedStrategy<How> {
-    let lost = prop_oneof![Just("reset"), Just("torn"), Just("time-out")];
+    let lost = prop_oneof![Just(Lost::Reset), Just(Lost::Torn), Just(Lost::TimeOut)];
     let garble = prop_oneof![
         Just(Garble::Html),
         Just(Garble::BadGateway),

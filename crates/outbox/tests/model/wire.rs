@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use outbox::answer::{Answer, CallError};
+use outbox::answer::{Answer, CallError, Lost};
 use outbox::{Call, Kind, State, Transport};
 use protocol::Key;
 use store::Store;
@@ -162,7 +162,7 @@ impl Transport for Address {
                 Ok(Reply::Comes(answer)) => answer,
                 // Quietly: it is meant so.
                 Ok(Reply::Fault) => std::panic::resume_unwind(Box::new("a fault of the till")),
-                Err(_) => Err(CallError::NoAnswer { how: "reset", detail: "nobody answers".to_owned() }),
+                Err(_) => Err(CallError::NoAnswer { how: Lost::Reset, detail: "nobody answers".to_owned() }),
             }
         })
     }

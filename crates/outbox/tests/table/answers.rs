@@ -1,8 +1,8 @@
 //! What an answer makes of its operation.
 
 use anyhow::{Context, Result, bail};
-use outbox::answer::Reading;
-use outbox::decide::{Effect, Event, Queue, Row, decide};
+use outbox::answer::{Lost, Reading};
+use outbox::decide::{Effect, Event, Next, Queue, Row, decide};
 use outbox::{Ask, Change, Settings, State};
 use protocol::Outcome;
 
@@ -30,37 +30,37 @@ readings! {
     Reading::BankAttention(_) = Reading::BankAttention("…".to_owned())
         => "**needs attention at the bank**: 409 with that state, or a look or cancellation that says so";
     Reading::InProgress(_) = Reading::InProgress(Some(RETRY_AFTER)) => "**in progress**: 409, or a look that says `processing`";
-    Reading::Refused { .. } = Reading::Refused { problem: "request-invalid", detail: "…".to_owned() }
+    Reading::Refused { .. } = Reading::refused("request-invalid", "…")
         => "**refused**: 400, 404, 413, 415, 422";
     Reading::Expired = Reading::Expired => "**expired**: 410 `key-expired`";
     Reading::UnknownKey = Reading::UnknownKey => "**unknown key**: a look's 404 `operation-unknown`";
-    Reading::NotAllowed(_) = Reading::NotAllowed("unauthorized") => "**not allowed**: 401, 403. The queue pauses";
-    Reading::Busy { .. } = Reading::Busy { retry_after: RETRY_AFTER, problem: "unavailable" }
+    Reading::NotAllowed(_) = Reading::not_allowed("unauthorized") => "**not allowed**: 401, 403. The queue pauses";
+    Reading::Busy { .. } = Reading::busy("unavailable", RETRY_AFTER)
         => "**busy**: 429, 503 with `Retry-After`. The queue holds until then";
-    Reading::Trouble(_) = Reading::Trouble("internal") => "**trouble**: any other 5xx with a problem document of ours";
+    Reading::Trouble(_) = Reading::trouble("internal") => "**trouble**: any other 5xx with a problem document of ours";
     Reading::Foreign(_) = Reading::Foreign(String::new())
         => "**not the bank's**: HTML, a redirect, another key or amount, no valid document. The breaker opens";
-    Reading::NoAnswer { .. } = Reading::NoAnswer { how: "time-out", detail: String::new() }
+    Reading::NoAnswer { .. } = Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() }
         => "**no answer**: time-out, reset, torn, too large. The breaker opens";
     Reading::NoConnection(_) = Reading::NoConnection(String::new()) => "**no connection** was made. The breaker opens";
 }
 
 /// Whether a row can ask that in that state.
-const fn can_be(state: State, ask: Ask) -> bool {
+const fn can_be(state: State, ask: Next) -> bool {
     match state {
-        State::Saved => matches!(ask, Ask::Send),
+        State::Saved => matches!(ask, Next::Send),
         // After an unknown key it is sent again from `unknown`.
-        State::Sending => matches!(ask, Ask::Send | Ask::LookUp | Ask::Cancel),
+        State::Sending => matches!(ask, Next::Send | Next::LookUp | Next::Cancel),
         State::Unknown => true,
-        State::NeedsAttention => matches!(ask, Ask::LookUp | Ask::Cancel),
+        State::NeedsAttention => matches!(ask, Next::LookUp | Next::Cancel),
         // Never sent, cancelled here, and the bank is still to be told.
-        State::Cancelled => matches!(ask, Ask::Cancel),
+        State::Cancelled => matches!(ask, Next::Cancel),
         State::Approved | State::Declined => false,
     }
 }
 
-fn possible() -> impl Iterator<Item = (State, Ask)> {
-    let pairs = State::ALL.into_iter().flat_map(|state| Ask::ALL.into_iter().map(move |ask| (state, ask)));
+fn possible() -> impl Iterator<Item = (State, Next)> {
+    let pairs = State::ALL.into_iter().flat_map(|state| Next::ALL.into_iter().map(move |ask| (state, ask)));
     pairs.filter(|(state, ask)| can_be(*state, *ask))
 }
 
@@ -109,10 +109,10 @@ pub(crate) fn questions() -> Result<String> {
     let mut rows = Vec::new();
     for (state, ask) in possible() {
         let asks = match ask {
-            Ask::Send => "send".to_owned(),
-            Ask::LookUp => "look up".to_owned(),
-            Ask::Resend => "send again, after a look that found nothing".to_owned(),
-            Ask::Cancel => "cancel".to_owned(),
+            Next::Send => "send".to_owned(),
+            Next::LookUp => "look up".to_owned(),
+            Next::Resend => "send again, after a look that found nothing".to_owned(),
+            Next::Cancel => "cancel".to_owned(),
         };
         let mut cells = vec![named(state), asks];
         for (permanent, is_old) in [(true, false), (true, true), (false, true)] {
@@ -139,7 +139,7 @@ struct Subject {
 struct Case {
     state: State,
     /// What its row said.
-    ask: Ask,
+    ask: Next,
     asked: Ask,
     permanent: bool,
     becomes: Becomes,
@@ -147,7 +147,7 @@ struct Case {
 
 impl Case {
     fn is_sent_after_a_look(&self) -> bool {
-        self.asked.sends() && self.ask == Ask::Resend
+        self.asked.sends() && self.ask == Next::Resend
     }
 
     /// Whether all that are like it come to the same.
@@ -279,9 +279,9 @@ fn put_back() -> Result<Vec<(Subject, Becomes)>> {
 
 #[test]
 fn what_has_ended_is_never_asked_for() {
-    for (state, ask) in State::ALL.into_iter().flat_map(|state| Ask::ALL.map(|ask| (state, ask))) {
+    for (state, ask) in State::ALL.into_iter().flat_map(|state| Next::ALL.map(|ask| (state, ask))) {
         let (_, asked) = in_flight(row(1, state, ask).unwrap(), true, false, true).unwrap();
-        let tombstone = (state, ask) == (State::Cancelled, Ask::Cancel);
+        let tombstone = (state, ask) == (State::Cancelled, Next::Cancel);
         assert_eq!(asked.is_some(), !state.is_final() || tombstone, "{state} that asks {ask:?}");
     }
 }
@@ -289,7 +289,7 @@ fn what_has_ended_is_never_asked_for() {
 #[test]
 fn whatever_comes_no_end_changes_and_what_was_sent_is_never_unsent() {
     for reading in readings() {
-        for (state, ask) in State::ALL.into_iter().flat_map(|state| Ask::ALL.map(|ask| (state, ask))) {
+        for (state, ask) in State::ALL.into_iter().flat_map(|state| Next::ALL.map(|ask| (state, ask))) {
             for permanent in [true, false] {
                 let row = row(1, state, ask).unwrap();
                 let (queue, Some(asked)) = in_flight(row.clone(), permanent, false, true).unwrap() else { continue };

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use outbox::Ask;
-use outbox::answer::Reading;
+use outbox::answer::{Lost, Reading};
 use outbox::decide::{Effect, Event, MakeDue, Wake, Which};
 use protocol::Outcome;
 
@@ -68,14 +68,14 @@ events! {
         "answer: its people must look" => Event::Answered(subject()?, Reading::BankAttention("…".to_owned())),
         "answer: it is at it" => Event::Answered(subject()?, Reading::InProgress(Some(RETRY_AFTER))),
         "answer: 400, 404, 413, 415, 422" => {
-            Event::Answered(subject()?, Reading::Refused { problem: "request-invalid", detail: "…".to_owned() })
+            Event::Answered(subject()?, Reading::refused("request-invalid", "…"))
         },
         "answer: `key-expired`" => Event::Answered(subject()?, Reading::Expired),
         "answer: any other 5xx" => Event::Answered(subject()?, trouble()),
         "answer: 429, 503 with `Retry-After`" => Event::Answered(subject()?, busy()),
         "answer: 401, 403" => Event::Answered(subject()?, refused()),
         "no answer, or not the bank's" => {
-            Event::Answered(subject()?, Reading::NoAnswer { how: "time-out", detail: String::new() })
+            Event::Answered(subject()?, Reading::NoAnswer { how: Lost::TimeOut, detail: String::new() })
         },
         "no connection was made" => Event::Answered(subject()?, no_connection())
     ];

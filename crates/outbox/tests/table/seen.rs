@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::Reading;
-use outbox::decide::{Effect, Event, MakeDue, Queue, Record, Wake, decide};
+use outbox::decide::{Effect, Event, MakeDue, Next, Queue, Record, Wake, decide};
 use outbox::{Ask, Settings, State};
 use protocol::{Key, Outcome};
 
@@ -223,15 +223,15 @@ pub(crate) fn no_connection() -> Reading {
 }
 
 pub(crate) fn busy() -> Reading {
-    Reading::Busy { retry_after: RETRY_AFTER, problem: "unavailable" }
+    Reading::busy("unavailable", RETRY_AFTER)
 }
 
 pub(crate) fn refused() -> Reading {
-    Reading::NotAllowed("unauthorized")
+    Reading::not_allowed("unauthorized")
 }
 
 pub(crate) fn trouble() -> Reading {
-    Reading::Trouble("internal")
+    Reading::trouble("internal")
 }
 
 pub(crate) fn approved() -> Reading {
@@ -244,7 +244,7 @@ pub(crate) fn subject() -> Result<Key> {
 }
 
 pub(crate) fn found(numbers: impl IntoIterator<Item = u128>) -> Result<Event> {
-    let rows = numbers.into_iter().map(|number| row(number, State::Saved, Ask::Send)).collect::<Result<_>>()?;
+    let rows = numbers.into_iter().map(|number| row(number, State::Saved, Next::Send)).collect::<Result<_>>()?;
     Ok(Event::Found { rows, next_due_at: None, other_bank: None })
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use jiff::{SignedDuration, Timestamp};
-use outbox::decide::{BankIdentity, Promise, Row};
+use outbox::decide::{BankIdentity, Next, Promise, Row};
 use outbox::{Ask, Change, Settings, State};
 use protocol::Key;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ pub(crate) fn key(number: u128) -> Result<Key> {
     Ok(Key::from_bytes(Uuid::from_u128(0x0194_f3a0_1c2d_7e3f_8a4b_0000_0000_0000 + number).into_bytes())?)
 }
 
-pub(crate) fn row(number: u128, state: State, ask: Ask) -> Result<Row> {
+pub(crate) fn row(number: u128, state: State, ask: Next) -> Result<Row> {
     Ok(Row {
         key: key(number)?,
         lane: format!("lane-{number}"),
@@ -36,11 +36,11 @@ pub(crate) fn promise(permanent: bool) -> Promise {
     Promise { identity, retention: RETENTION, permanent }
 }
 
-pub(crate) const fn question(ask: Ask) -> &'static str {
-    match ask {
-        Ask::Send | Ask::Resend => "request",
-        Ask::LookUp => "look",
-        Ask::Cancel => "cancellation",
+pub(crate) fn question(ask: impl Into<Next>) -> &'static str {
+    match ask.into() {
+        Next::Send | Next::Resend => "request",
+        Next::LookUp => "look-up",
+        Next::Cancel => "cancellation",
     }
 }
 

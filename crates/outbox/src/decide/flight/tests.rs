@@ -8,6 +8,7 @@ use super::super::decide;
 use super::*;
 use crate::contract::Promise;
 use crate::settings::Settings;
+use crate::state::Next;
 use crate::step::{BankIdentity, Event};
 
 /// A queue, the time, and what it was told to do last.
@@ -94,7 +95,7 @@ fn key(number: u8) -> Key {
 }
 
 fn row(number: u8) -> Row {
-    let (lane, state, ask) = (format!("lane-{number}"), State::Saved, Ask::Send);
+    let (lane, state, ask) = (format!("lane-{number}"), State::Saved, Next::Send);
     Row { key: key(number), lane, state, ask, failures: 0, panics: 0, deaths: 0, first_sent_at: None }
 }
 
@@ -135,7 +136,7 @@ fn a_bank_that_fails_has_none_begun_ahead_however_quickly() {
     let mut played = Played::after_an_answer_of(SignedDuration::ZERO);
     played.find(1..=1);
     played.feed(Event::Begun(key(1)));
-    played.feed(Event::Answered(key(1), Reading::Trouble("internal")));
+    played.feed(Event::Answered(key(1), Reading::trouble("internal")));
     played.feed(Event::Saved(key(1)));
     played.find(2..=20);
     assert_eq!(played.begun().len(), 4);
@@ -166,8 +167,8 @@ fn what_is_ready_is_put_back_where_the_bank_is_not_to_be_asked() {
     let retry_after = SignedDuration::from_secs(60);
     let endings = [
         ("put-back", Event::Answered(key(1), Reading::NoConnection("refused".to_owned()))),
-        ("put-back", Event::Answered(key(1), Reading::NotAllowed("unauthorized"))),
-        ("put-back", Event::Answered(key(1), Reading::Busy { retry_after, problem: "unavailable" })),
+        ("put-back", Event::Answered(key(1), Reading::not_allowed("unauthorized"))),
+        ("put-back", Event::Answered(key(1), Reading::busy("unavailable", retry_after))),
         ("put-back", Event::BankChanged { same_address: false }),
         ("stopped", Event::Stop),
     ];
