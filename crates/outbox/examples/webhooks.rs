@@ -246,11 +246,11 @@ impl Partner {
 
     /// How often each parcel was counted.
     async fn counted(&self) -> Result<BTreeMap<String, u32>> {
-        let look = |conn: &Connection| {
+        let query = |conn: &Connection| {
             let mut statement = conn.prepare("SELECT id, counted FROM parcels")?;
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()
         };
-        Ok(self.store.read(look).await?)
+        Ok(self.store.read(query).await?)
     }
 }
 
@@ -292,7 +292,7 @@ fn answer(status: u16, text: String) -> Response {
 }
 
 /// The partner's half of "exactly once": the key, what it stands for, and the answer are one commit. What is counted here is
-/// counted anew by each call that gets past the look for the key.
+/// counted anew by each call that gets past the question for the key.
 fn take(tx: &Connection, key: &Key, body: &[u8], keeps_keys: bool) -> rusqlite::Result<(u16, String)> {
     let known = tx
         .query_row("SELECT body, status, answer FROM answered WHERE key = ?1", [key.as_bytes()], |row| {

@@ -1,4 +1,4 @@
-//! What somebody who waits until everything is settled asks beside the figures: short looks, made often.
+//! What somebody who waits until everything is settled asks beside the figures: short queries, made often.
 
 use protocol::Key;
 use rusqlite::{Connection, OptionalExtension, params};

@@ -30,7 +30,7 @@ pub use crate::step::{BankIdentity, Effect, Event, MakeDue, Record, Row, Wake, W
 use flight::InFlight;
 use identity::OtherBank;
 
-/// Rows that one look brings for each place at the bank. A look costs as much as a call does, so one serves many.
+/// Rows that one scan of the file brings for each place at the bank. A scan costs as much as a call does, so one serves many.
 const ROWS_PER_PLACE: usize = 32;
 
 /// The state of the queue.
@@ -45,12 +45,12 @@ pub struct Queue {
     /// The last answer came at once, and was one that says that the bank works.
     answers_at_once: bool,
     drain: Option<Drain>,
-    /// What the last look found and there was no place for yet, oldest first. The file may have gone on since: what begins a call
+    /// What the last scan found and there was no place for yet, oldest first. The file may have gone on since: what begins a call
     /// compares its row once more.
     candidates: VecDeque<Row>,
-    /// When to look into the file; none while a look is running.
-    look_at: Option<Timestamp>,
-    look_again: bool,
+    /// When to scan the file for what is due; none while a scan is running.
+    scan_at: Option<Timestamp>,
+    scan_again: bool,
     making_due: bool,
     to_make_due: Option<MakeDue>,
     /// Somebody has reason to try everything now, and the next time at which that is done.
@@ -96,8 +96,8 @@ impl Queue {
             answers_at_once: false,
             drain: None,
             candidates: VecDeque::new(),
-            look_at: Some(now),
-            look_again: false,
+            scan_at: Some(now),
+            scan_again: false,
             making_due: false,
             to_make_due: None,
             wake_wanted: false,
@@ -129,7 +129,7 @@ impl Queue {
         let next = if self.breaker.is_closed() {
             let asking = self.other_bank.as_ref().and_then(OtherBank::ask_at);
             // What waits until the rows are due must not keep the loop spinning meanwhile.
-            self.look_at.filter(|_| free).into_iter().chain(asking).min().filter(|_| !self.making_due)
+            self.scan_at.filter(|_| free).into_iter().chain(asking).min().filter(|_| !self.making_due)
         } else {
             self.breaker.probe_at().filter(|_| !self.is_asking())
         };
@@ -155,7 +155,7 @@ impl Queue {
     fn take(&mut self, event: Event, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
         match event {
             Event::Tick => {}
-            Event::Wake(Wake::NewOperation) => self.look_soon(now),
+            Event::Wake(Wake::NewOperation) => self.scan_soon(now),
             Event::Wake(Wake::CheckNow | Wake::NetworkChanged) => self.wake_wanted = true,
             Event::BankChanged { same_address } => self.bank_changed(same_address, now),
             Event::ClockJumped { by } => self.clock_jumped(by, now),
@@ -163,20 +163,20 @@ impl Queue {
                 self.found(rows, next_due_at, now);
                 self.found_of_others(other_bank, now, random);
             }
-            Event::LookFailed => {
+            Event::ScanFailed => {
                 self.file_failed(now, random);
-                self.look_at = Some(now);
+                self.scan_at = Some(now);
             }
             Event::Begun(key) => self.begun(key, now, effects),
             Event::NotBegun(key) => {
                 self.in_flight.remove(&key);
                 // Not at once: a row that is found and can't be begun must not keep the loop spinning.
-                self.look_soon(after(now, self.settings.backoff.base));
+                self.scan_soon(after(now, self.settings.backoff.base));
             }
             Event::BeginFailed(key) => {
                 self.in_flight.remove(&key);
                 self.file_failed(now, random);
-                self.look_soon(now);
+                self.scan_soon(now);
             }
             Event::Answered(key, reading) => self.answered(key, &reading, now, random, effects),
             Event::Panicked(key) => self.panicked(key, now, random, effects),
@@ -186,7 +186,7 @@ impl Queue {
             Event::BankTime(at) => self.bank_time(at, now),
             Event::MadeDue => {
                 self.making_due = false;
-                self.look_soon(now);
+                self.scan_soon(now);
             }
             Event::MakeDueFailed(again) => {
                 self.making_due = false;
@@ -249,12 +249,12 @@ impl Queue {
         if self.candidates.is_empty()
             && self.has_place()
             && !self.is_saving()
-            && self.look_at.is_some_and(|at| at <= now)
+            && self.scan_at.is_some_and(|at| at <= now)
         {
-            self.look_at = None;
+            self.scan_at = None;
             // Those in flight may be found again, while their beginning is not durable yet.
             let limit = self.settings.in_flight_max * ROWS_PER_PLACE + self.in_flight.len();
-            effects.push(Effect::Look { bank: promise.identity, limit });
+            effects.push(Effect::Scan { bank: promise.identity, limit });
         }
     }
 
@@ -281,11 +281,11 @@ impl Queue {
         self.file_until.is_some_and(|until| until > now)
     }
 
-    /// Looks into the file at that time at the latest; where a look is running, at once after it.
-    fn look_soon(&mut self, by: Timestamp) {
-        match self.look_at {
-            Some(at) => self.look_at = Some(at.min(by)),
-            None => self.look_again = true,
+    /// Scans the file at that time at the latest; where a scan is running, at once after it.
+    fn scan_soon(&mut self, by: Timestamp) {
+        match self.scan_at {
+            Some(at) => self.scan_at = Some(at.min(by)),
+            None => self.scan_again = true,
         }
     }
 
@@ -325,8 +325,8 @@ impl Queue {
         for flight in self.in_flight.values_mut() {
             flight.save_again_now(now);
         }
-        if self.look_at.is_some() {
-            self.look_at = Some(now);
+        if self.scan_at.is_some() {
+            self.scan_at = Some(now);
         }
         self.make_due(Which::All, by);
     }

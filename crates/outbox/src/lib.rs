@@ -10,7 +10,8 @@
 //! never "failed".
 //!
 //! The other side is called *the bank* all over this crate, because that is what it was made for. It is whoever a [`Contract`]
-//! describes: with [`BankContract`], which is the default, Kassa's bank; with one of your own, anybody who keeps a key.
+//! describes: with [`BankContract`], Kassa's bank; with [one of your own](crate#a-contract-of-your-own), anybody who keeps a key.
+//! An outbox is made with one, and speaks to nobody else.
 //!
 //! # What it is for, and what not
 //! For requests that are too dear to be made twice and too dear to be lost, to **one** other side for each file. It is not for
@@ -27,6 +28,14 @@
 //! use outbox::{
 //!     Bank, CancellationToken, Ended, EnqueueError, Enqueued, HttpTransport, Message, NewOperation, Outbox, State, uuid::Uuid,
 //! };
+//! # use outbox::{answer::{Answer, Reading}, jiff::Timestamp, Ask, Call, Contract, Operation, Promise, StoredRequest};
+//! # struct Parcels;
+//! # impl Contract for Parcels {
+//! #     fn introduction(&self) -> Call { Call::new("GET", "/about") }
+//! #     fn read_introduction(&self, _: &Answer, _: Timestamp) -> Result<Promise, Reading> { Err(Reading::foreign("nobody")) }
+//! #     fn call(&self, _: Ask, _: &Operation, request: &StoredRequest) -> Option<Call> { Some(request.call()) }
+//! #     fn read(&self, _: Ask, _: &Operation, _: &StoredRequest, _: &Answer, _: Timestamp) -> Reading { Reading::foreign("nobody") }
+//! # }
 //!
 //! /// The click on "shipped". `shipment` is the id that it got when its dialog was opened: however often this is called, it is one
 //! /// shipment and one webhook.
@@ -57,7 +66,8 @@
 //! let mut migrations = outbox::migrations([1, 2]);
 //! migrations.push(Migration { version: 3, name: "shipments", sql: own });
 //! let store = Store::open(&path, &Schema { application_id: 7, migrations })?;
-//! let outbox = Outbox::new(store.clone()); // .with_contract(…) and .on_change(…) come here
+//! // What the other side understands: `Parcels` is below, under "A contract of your own". `.on_change(…)` comes here too.
+//! let outbox = Outbox::new(store.clone(), Parcels);
 //!
 //! let shipment = Uuid::new_v4();
 //! let saved = ship(&outbox, &store, shipment).await?;
@@ -97,7 +107,7 @@
 //! let key = store.write(Priority::Click, move |tx| queue.enqueue(tx, &new)).await?.operation.key;
 //! outbox.wake();
 //! loop {
-//!     // Whoever is too slow for them gets an error here, and looks with `changed_since`.
+//!     // Whoever is too slow for them gets an error here, and reads on with `changed_since`.
 //!     if let Event::OperationChanged(operation) = events.recv().await?
 //!         && operation.key == key
 //!         && operation.state.is_final()
@@ -128,7 +138,7 @@
 //! An operation that is open may wait with the reason `other-bank: MERCHANT at BANK`: it is bound to the bank that its first
 //! call was meant for, and is sent, looked up and cancelled only there. While it is unsettled it holds its lane.
 //!
-//! To save, to look and to cancel, no task needs to run: what is saved waits for the next one.
+//! To save, to read and to cancel, no task needs to run: what is saved waits for the next one.
 //!
 //! # What an answer does
 //! The contract reads it as one of these ([`answer::Reading`]). Each state with each answer, and the queue with each event, made
@@ -142,14 +152,14 @@
 //! | `Busy` | 429, 503 with `Retry-After` | `unknown` | **nothing at all** is sent before `Retry-After`; then the same again |
 //! | `Trouble` | any other 5xx with a problem document | `unknown` | the same again after its own back-off; others go on |
 //! | `Expired` | 410 `key-expired` | `unknown` | looked up at once |
-//! | `UnknownKey` | a look's 404 | `unknown` | sent again where keys are [permanent](Promise::permanent); else it is `needs_attention` |
+//! | `UnknownKey` | a look-up's 404 | `unknown` | sent again where keys are [permanent](Promise::permanent); else it is `needs_attention` |
 //! | `Refused`, `BankAttention` | 400, 404, 413, 415, 422; 409 with that state | `needs_attention` | looked up every 15 min |
 //! | `NotAllowed` | 401, 403 | `unknown` | **all** pause, and the bank is asked who it is, with back-off, until our secret works again |
 //! | `Foreign` | anything else: HTML, a redirect, another key, half a body | `unknown` | the breaker opens |
 //! | `NoAnswer` | time-out, reset, torn, longer than 64 KiB | `unknown` | the breaker opens |
 //! | `NoConnection` | refused, no route, no name | `saved` stays `saved`, all else is `unknown` | the breaker opens |
 //!
-//! The same answer to a look or to a cancellation does the same: an end is an end, what is refused needs attention, and after
+//! The same answer to a look-up or to a cancellation does the same: an end is an end, what is refused needs attention, and after
 //! everything else the same question is asked again with the same pauses. A request, once a cancellation is wished, is never sent
 //! again. What needs attention stays so until there is an end.
 //!
@@ -183,10 +193,10 @@
 //!    refused. Two ids are two operations.
 //! 2. **One commit.** Enqueue in the same [`Store::write`](store::Store::write) as your own rows, and write these only where
 //!    [`existed`](Enqueued::existed) is false. The piece must not end the transaction and should be quick. Everything that you
-//!    write to the file goes through its one `Store`; only look through other connections.
+//!    write to the file goes through its one `Store`; only read through other connections.
 //! 3. **Tell nobody "saved" before the write is answered, nor "failed" where that is not known.**
 //!    [`Refused`](store::WriteError::Refused) and [`Storage`](store::WriteError::Storage) (and `Closed`, `Overloaded`): nothing
-//!    is saved, and nothing will be sent. [`Uncertain`](store::WriteError::Uncertain): call again with the same intent, or look
+//!    is saved, and nothing will be sent. [`Uncertain`](store::WriteError::Uncertain): call again with the same intent, or read
 //!    with [`by_intent`]. [`Untrusted`](store::WriteError::Untrusted): the same, but nothing can be told before it succeeds. To
 //!    make the same call again is right after every error.
 //! 4. **[`wake`](Outbox::wake)** after the write. One that is forgotten, or an operation that another process saved, costs up
@@ -217,6 +227,104 @@
 //! [`cancel`] for what is not `saved`: it would need attention, for good. Without an *introduction*, ask anything harmless that
 //! is answered, and give an identity of your own making that never changes.
 //!
+//! # A contract of your own
+//! A side that takes parcels, wants the key in a header `x-key`, and writes it into each of its answers. It can be asked what became
+//! of a key, and has no cancellation:
+//! ```
+//! use outbox::answer::{Answer, Reading};
+//! use outbox::{Ask, BankIdentity, Call, Contract, Operation, Promise, StoredRequest, jiff::Timestamp, uuid::Uuid};
+//! use serde_json::Value;
+//!
+//! struct Parcels;
+//!
+//! impl Contract for Parcels {
+//!     fn introduction(&self) -> Call {
+//!         Call::new("GET", "/about")
+//!     }
+//!
+//!     fn read_introduction(&self, answer: &Answer, _: Timestamp) -> Result<Promise, Reading> {
+//!         let about: Value = answer.json()?;
+//!         if about["service"] != "parcels" {
+//!             return Err(Reading::foreign("it is another service"));
+//!         }
+//!         // It has no name of its own, so it gets one here, always the same. It keeps keys and answers for ever.
+//!         let identity = BankIdentity { bank_id: Uuid::from_u128(7), merchant: "shop-7".to_owned() };
+//!         Ok(Promise::for_ever(identity))
+//!     }
+//!
+//!     fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
+//!         match ask {
+//!             Ask::Send => Some(request.call().with("x-key", operation.key.to_string())),
+//!             Ask::LookUp => Some(Call::new("GET", &format!("/parcels/{}", operation.key))),
+//!             Ask::Cancel => None,
+//!         }
+//!     }
+//!
+//!     /// An end only where it is surely this side's own word, about this key. Whatever else comes is asked again.
+//!     fn read(&self, ask: Ask, operation: &Operation, _: &StoredRequest, answer: &Answer, now: Timestamp) -> Reading {
+//!         let said: Value = match answer.json() {
+//!             Ok(said) => said,
+//!             Err(reading) => return reading,
+//!         };
+//!         if said["key"] != operation.key.to_string() {
+//!             return Reading::foreign("it is about another key");
+//!         }
+//!         match (answer.status, answer.retry_in(now)) {
+//!             (200 | 201, _) if said["state"] == "taken" => Reading::approved(answer.text()),
+//!             (422, _) => Reading::declined(answer.text()),
+//!             (404, _) if ask == Ask::LookUp => Reading::UnknownKey,
+//!             (503, Some(retry_after)) => Reading::busy("busy", retry_after),
+//!             // It may name its own problem.
+//!             (500.., _) => Reading::trouble(said["problem"].as_str().unwrap_or("failed").to_owned()),
+//!             (status, _) => Reading::foreign(format!("status {status}")),
+//!         }
+//!     }
+//! }
+//! # use std::sync::{Arc, Mutex};
+//! # use outbox::{answer::CallError, store::{Priority, Schema, Store}, *};
+//! # /// Answers its first parcel by a portal's page, then by a failure, and then as it should.
+//! # struct Script(Mutex<u16>);
+//! # impl Transport for Script {
+//! #     fn address(&self) -> &str { "https://parcels.example" }
+//! #     fn call(&self, call: Call) -> BoxFuture<'static, Result<Answer, CallError>> {
+//! #         let Some(key) = call.header("x-key") else {
+//! #             let body = br#"{"service": "parcels"}"#.to_vec();
+//! #             let content_type = Some("application/json".to_owned());
+//! #             return Box::pin(async { Ok(Answer { status: 200, content_type, body, ..Answer::default() }) });
+//! #         };
+//! #         let mut calls = self.0.lock().unwrap();
+//! #         *calls += 1;
+//! #         let (status, content_type, body) = match *calls {
+//! #             1 => (200, "text/html", "<h1>Welcome to our hotel</h1>".to_owned()),
+//! #             2 => (500, "application/json", format!(r#"{{"key": "{key}", "problem": "flat-tyre"}}"#)),
+//! #             _ => (201, "application/json", format!(r#"{{"key": "{key}", "state": "taken"}}"#)),
+//! #         };
+//! #         let answer = Answer { status, content_type: Some(content_type.to_owned()), body: body.into(), ..Answer::default() };
+//! #         Box::pin(async { Ok(answer) })
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let schema = Schema { application_id: 7, migrations: outbox::migrations(1..) };
+//! # let store = Store::open(&folder.path().join("shop.db"), &schema)?;
+//! # let outbox = Outbox::new(store.clone(), Parcels);
+//! # let mut events = outbox.subscribe();
+//! # let shutdown = CancellationToken::new();
+//! # let settling = outbox.start(Arc::new(Script(Mutex::new(0))), shutdown.clone())?;
+//! # let new = NewOperation::new(Uuid::new_v4(), "order-7", Message::post("/parcels", "{}"));
+//! # let queue = outbox.clone();
+//! # let key = store.write(Priority::Click, move |tx| queue.enqueue(tx, &new)).await?.operation.key;
+//! # outbox.wake();
+//! # while !matches!(events.recv().await?, Event::OperationChanged(operation) if operation.state == State::Approved) {}
+//! # let log = store.read(move |conn| attempts(conn, &key)).await?;
+//! # let read: Vec<_> = log.iter().filter_map(|line| line.reading.as_deref()).collect();
+//! # assert_eq!(read, ["not-the-bank", "flat-tyre", "approved"]);
+//! # shutdown.cancel();
+//! # assert_eq!(settling.await?, Ended::Stopped);
+//! # Ok(()) }
+//! ```
+//!
 //! # Refunds, cancelling, acceptance offline
 //! A **refund** is an operation of its own, with its own intent and key, for a payment of this file in any state but declined
 //! or cancelled, and never for more than what is left of it: refunds under way count. While its payment is open it is `saved`,
@@ -237,7 +345,7 @@
 //! # What it tells
 //! [`Outbox::subscribe`] gives [`Event`]s of what this outbox's task does, each after it is durable; a listener that is more than
 //! 1,024 behind is told that it missed some, and reads on with [`changed_since`], which also has what was saved or cancelled
-//! by you, and what a task in another process did. For a look at any time: [`by_key`], [`by_intent`], [`list`],
+//! by you, and what a task in another process did. To read at any time: [`by_key`], [`by_intent`], [`list`],
 //! [`refunds_of`]; [`summary`] for the figures (unsettled and their sum, the oldest, next attempt, last contact, why nothing is
 //! sent); [`attempts`] for the history of one operation, append-only, with both clocks; [`export`] for everything, a line of
 //! JSON each. None of these holds a card token, a secret or a request's body; results, paths and the bank's problem texts they
@@ -247,7 +355,7 @@
 //! | It dies | The file has | At the next start |
 //! |---|---|---|
 //! | before the commit of your write | nothing of it | nothing was sent, nothing will be |
-//! | in that commit | your rows and the operation, or neither | look with [`by_intent`], or make the same call again |
+//! | in that commit | your rows and the operation, or neither | read with [`by_intent`], or make the same call again |
 //! | after it, before `wake` | `saved` | it is sent |
 //! | after the commit that counts an attempt; before, while or after its bytes leave; while the bank works; with half an answer; with an answer that is not stored yet | `sending` | `unknown`, and the same bytes go out under the same key, at once; the bank repeats its answer. The log says `resumed` |
 //! | in the commit of the result | `sending` as before, or the end with your hook's rows | as above, or nothing is left to do |
@@ -266,7 +374,7 @@
 //! One task settles a file: [`Outbox::start`] takes the lock `FILE.settling` beside it, which lasts as long as the task and no
 //! longer than its process, so it needs no care after a kill. Each start has a new epoch in the file, and a task that finds
 //! another one than its own ends with [`Ended::TakenOver`]. The lock is no leader election: a second process is refused, not
-//! queued. Other processes may look at any time; one at a time should write. On a network file system neither lock nor commit
+//! queued. Other processes may read at any time; one at a time should write. On a network file system neither lock nor commit
 //! proves anything.
 //!
 //! A **copy** of the file is another owner of the same keys: both send the same bytes under the same key, and the bank does

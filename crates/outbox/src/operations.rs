@@ -1,4 +1,4 @@
-//! The table of operations: one operation as the file has it, and looking.
+//! The table of operations: one operation as the file has it, and reading it.
 
 use jiff::Timestamp;
 use protocol::{Currency, Key, ShortCode};

@@ -211,7 +211,7 @@ impl Outbox {
     ///
     /// One owner settles a file, for the life of its task: a lock beside the file says so.
     ///
-    /// Blocks this thread for one short look into the file. Where the file can't be looked into now (locked, an I/O error), the
+    /// Blocks this thread for one short read of the file. Where it can't be read now (locked, an I/O error), the
     /// task starts all the same, and tries to take the queue over until it can.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl Outbox {
             }
             Ok(_) => Ok(()),
             Err(error) => {
-                tracing::warn!(%error, "the outbox's tables could not be looked for");
+                tracing::warn!(%error, "the outbox's tables could not be checked");
                 Ok(())
             }
         }

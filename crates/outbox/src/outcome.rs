@@ -160,10 +160,10 @@ fn still_to_end(
         Reading::InProgress(retry_after) => in_progress(row, ask, *retry_after, settings, now, random),
         // It said before that it doesn't know the key: a bank that contradicts itself is asked patiently.
         Reading::Expired if row.ask == Next::Resend => Change { ask: Next::LookUp, ..failed() },
-        // A cancellation or a look is nothing that expires.
+        // A cancellation or a look-up is nothing that expires.
         Reading::Expired if !ask.sends() => failed(),
         Reading::Expired => Change { ask: Next::LookUp, ..same() },
-        // Only a look can find out that a key is not known; to any other question it is no answer.
+        // Only a look-up can find out that a key is not known; to any other question it is no answer.
         Reading::UnknownKey if ask != Ask::LookUp => failed(),
         // The bank never saw it, and will never forget one that it saw: the same key is safe.
         Reading::UnknownKey if permanent => Change { ask: Next::Resend, ..same() },
@@ -217,7 +217,7 @@ fn tombstone(row: &Row, reading: &Reading, settings: &Settings, now: Timestamp, 
     }
 }
 
-/// The bank is at it: it is asked again soon, and patiently. Only a look at what was set aside has time.
+/// The bank is at it: it is asked again soon, and patiently. Only a look-up of what was set aside has time.
 fn in_progress(
     row: &Row,
     ask: Ask,

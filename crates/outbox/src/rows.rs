@@ -14,7 +14,7 @@ use protocol::Key;
 use rusqlite::{Connection, named_params, params};
 
 pub(crate) use bank::{change_address, record};
-pub(crate) use due::{Due, look, make_due};
+pub(crate) use due::{Due, make_due, scan};
 pub(crate) use taking_over::{Started, start};
 
 use crate::attempts::{self, Entry};

@@ -193,7 +193,7 @@ pub fn enqueue(tx: &Connection, new: &NewOperation, key: Key, now: Timestamp) ->
     Ok(Enqueued { operation: inserted(seq, new, line, key, now)?, existed: false })
 }
 
-/// The operation that was just inserted, as a look would find it. Somebody waits for it, so it is not looked for.
+/// The operation that was just inserted, as reading the file would give it. Somebody waits for it, so it is not read.
 fn inserted(
     seq: i64,
     new: &NewOperation,

@@ -27,12 +27,12 @@ pub struct Settings {
     pub deaths_alone: u32,
     /// Operations in the first second after an outage; it doubles with each second: 20.
     pub drain_per_s: u32,
-    /// The longest sleep, after which clocks are compared and the file is looked at again: 5 s. So late is what nobody woke the
+    /// The longest sleep, after which clocks are compared and the file is scanned again: 5 s. So late is what nobody woke the
     /// outbox for.
     pub slice: SignedDuration,
-    /// How far wall and monotonic clock may part between two looks before it counts as a jump or a suspend: 2 s.
+    /// How far wall and monotonic clock may part from one comparison to the next before it counts as a jump or a suspend: 2 s.
     pub drift_max: SignedDuration,
-    /// How long one call, or one look or write to the file, may take before it counts as not answered: 15 s. More than a transport
+    /// How long one call, or one read or write of the file, may take before it counts as not answered: 15 s. More than a transport
     /// takes by itself ([`HttpTransport`](crate::HttpTransport): 10 s).
     pub deadline: SignedDuration,
 }

@@ -76,7 +76,7 @@ struct Driver<'a> {
     flights: HashMap<Key, Flight>,
     tasks: JoinSet<()>,
     reports: UnboundedSender<Report>,
-    /// Wall and monotonic time at the last look, to find out that they parted.
+    /// Wall and monotonic time when they were last compared, to find out that they parted.
     clocks: (Timestamp, Duration),
     told_bank: Option<(Option<bool>, Option<String>)>,
     summary: Summarizing,
@@ -227,7 +227,7 @@ impl Driver<'_> {
                 if let Event::Saved(key) | Event::NotBegun(key) | Event::BeginFailed(key) = &event {
                     self.flights.remove(key);
                 }
-                // What a look found changes no figure; all else was a write.
+                // What a scan found changes no figure; all else was a write.
                 if !matches!(event, Event::Found { .. }) {
                     self.summary.want();
                 }
@@ -278,7 +278,7 @@ impl Driver<'_> {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Look { bank, limit } => self.look(bank, limit),
+            Effect::Scan { bank, limit } => self.scan(bank, limit),
             Effect::Begin { row, ask, bank } => self.begin(row, ask, bank),
             Effect::Call { key, ask } => self.call(key, ask),
             Effect::Abandon(key) => {
@@ -309,22 +309,22 @@ impl Driver<'_> {
         (now, now.saturating_add(self.outbox.settings.horizon()).unwrap_or(now))
     }
 
-    fn look(&mut self, bank: BankIdentity, limit: usize) {
+    fn scan(&mut self, bank: BankIdentity, limit: usize) {
         let store = self.outbox.store.clone();
         let (now, far) = self.now_and_far();
         let deadline = self.outbox.settings.deadline.unsigned_abs();
         let task = async move {
-            let look = store.read(move |conn| rows::look(conn, &bank, limit, now, far));
-            Report::Event(match tokio::time::timeout(deadline, look).await {
+            let scan = store.read(move |conn| rows::scan(conn, &bank, limit, now, far));
+            Report::Event(match tokio::time::timeout(deadline, scan).await {
                 Ok(Ok(rows::Due { rows, next_due_at, other_bank })) => Event::Found { rows, next_due_at, other_bank },
                 Ok(Err(error)) => {
                     tracing::error!(%error, "the queue could not be read");
-                    Event::LookFailed
+                    Event::ScanFailed
                 }
-                Err(_) => Event::LookFailed,
+                Err(_) => Event::ScanFailed,
             })
         };
-        self.spawn(task, Report::Event(Event::LookFailed));
+        self.spawn(task, Report::Event(Event::ScanFailed));
     }
 
     fn introduce(&mut self) {

@@ -125,9 +125,9 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
         let far = self.now + Settings::default().horizon();
         while let Some(effect) = self.pending.pop_front() {
             let event = match effect {
-                Effect::Look { bank, limit } => {
+                Effect::Scan { bank, limit } => {
                     let rows::Due { rows, next_due_at, other_bank } =
-                        rows::look(&self.conn, &bank, limit, self.now, far)?;
+                        rows::scan(&self.conn, &bank, limit, self.now, far)?;
                     Event::Found { rows, next_due_at, other_bank }
                 }
                 Effect::Begin { row, ask, bank } => {

@@ -67,17 +67,17 @@ pub enum Event {
         /// By how much the wall clock is ahead of where it should be.
         by: SignedDuration,
     },
-    /// [`Effect::Look`] found these, oldest first, and when the next one is due.
+    /// [`Effect::Scan`] found these, oldest first, and when the next one is due.
     Found {
         /// What is due.
         rows: Vec<Row>,
         /// When the next is.
         next_due_at: Option<Timestamp>,
-        /// Whether there are open ones that belong to another bank; none where that was not looked for.
+        /// Whether there are open ones that belong to another bank; none where that was not asked for.
         other_bank: Option<bool>,
     },
-    /// The file could not be looked at.
-    LookFailed,
+    /// The file could not be scanned.
+    ScanFailed,
     /// [`Effect::Begin`] is durable.
     Begun(Key),
     /// The row was not as expected any more; nothing was written.
@@ -132,8 +132,8 @@ pub struct MakeDue {
 /// What the driver does. Each is answered by an [`Event`], but for [`Effect::Abandon`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Look for rows of that bank that are due, oldest first.
-    Look {
+    /// Scan the file for rows of that bank that are due, oldest first.
+    Scan {
         /// The bank that is asked now.
         bank: BankIdentity,
         /// At most so many.

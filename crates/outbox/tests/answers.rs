@@ -250,17 +250,17 @@ fn a_lookup_counts_only_for_our_key_kind_amount_and_currency() {
         json!({"key": key(), "state": state, "kind": kind, "result": result, "created_at": "2026-11-29T10:00:00Z",
                "completed_at": null})
     };
-    let look = |operation: &Value| read_lookup(&expected(), &ok(200, operation), NOW);
+    let looked_up = |operation: &Value| read_lookup(&expected(), &ok(200, operation), NOW);
     let approved = payment("approved");
     assert_eq!(
-        look(&operation("approved", json!("payment"), approved.clone())),
+        looked_up(&operation("approved", json!("payment"), approved.clone())),
         Reading::Final { outcome: Outcome::Approved, result: approved.to_string() }
     );
-    assert_eq!(look(&operation("declined", json!("payment"), payment("declined"))).name(), "declined");
-    assert_eq!(look(&operation("cancelled", Value::Null, Value::Null)), Reading::Cancelled);
-    assert_eq!(look(&operation("cancelled", json!("payment"), Value::Null)), Reading::Cancelled);
-    assert_eq!(look(&operation("processing", json!("payment"), Value::Null)), Reading::InProgress(None));
-    assert_eq!(look(&operation("needs_attention", json!("payment"), Value::Null)).name(), "needs-attention");
+    assert_eq!(looked_up(&operation("declined", json!("payment"), payment("declined"))).name(), "declined");
+    assert_eq!(looked_up(&operation("cancelled", Value::Null, Value::Null)), Reading::Cancelled);
+    assert_eq!(looked_up(&operation("cancelled", json!("payment"), Value::Null)), Reading::Cancelled);
+    assert_eq!(looked_up(&operation("processing", json!("payment"), Value::Null)), Reading::InProgress(None));
+    assert_eq!(looked_up(&operation("needs_attention", json!("payment"), Value::Null)).name(), "needs-attention");
     assert_eq!(read_lookup(&expected(), &problem(ProblemType::OperationUnknown), NOW), Reading::UnknownKey);
     assert_eq!(read_lookup(&expected(), &problem(ProblemType::NotFound), NOW).name(), "not-found");
     assert_eq!(
@@ -279,7 +279,7 @@ fn a_lookup_counts_only_for_our_key_kind_amount_and_currency() {
         ("a state of its own", operation("done", json!("payment"), Value::Null)),
     ];
     for (what, operation) in wrong {
-        assert!(matches!(look(&operation), Reading::Foreign(_)), "{what}");
+        assert!(matches!(looked_up(&operation), Reading::Foreign(_)), "{what}");
     }
     let portal = answer(200, "text/html", "<html>sign in</html>");
     assert!(matches!(read_lookup(&expected(), &portal, NOW), Reading::Foreign(_)));
@@ -432,16 +432,16 @@ fn a_busy_bank_holds_the_whole_queue() {
     let (queue, _, change) = becomes(row(State::Saved, Next::Send), busy, true, NOW);
     assert_eq!(change.state, State::Unknown);
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 2);
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })), "{effects:?}");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Scan { .. })), "{effects:?}");
     let later = |seconds| NOW + SignedDuration::from_secs(seconds);
-    let looks = |queue: Queue, now| {
+    let scans = |queue: Queue, now| {
         let (queue, effects) = decide(queue, Event::Wake(outbox::decide::Wake::CheckNow), now, 3);
         let (_, more) = decide(queue, Event::MadeDue, now, 3);
-        effects.iter().chain(&more).any(|effect| matches!(effect, Effect::Look { .. } | Effect::Introduce))
+        effects.iter().chain(&more).any(|effect| matches!(effect, Effect::Scan { .. } | Effect::Introduce))
     };
-    assert!(!looks(queue.clone(), later(1)), "no button passes it");
-    assert!(!looks(queue.clone(), later(19)));
-    assert!(looks(queue, later(22)));
+    assert!(!scans(queue.clone(), later(1)), "no button passes it");
+    assert!(!scans(queue.clone(), later(19)));
+    assert!(scans(queue, later(22)));
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn what_the_bank_refuses_is_set_aside_and_never_sent_again() {
     let aside = |reading| becomes(row(State::NeedsAttention, Next::Send), reading, true, NOW);
     let found = Reading::Final { outcome: Outcome::Approved, result: "{}".to_owned() };
     let (_, ask, change) = aside(found);
-    assert_eq!((ask, change.state), (Ask::LookUp, State::Approved), "a look may end it");
+    assert_eq!((ask, change.state), (Ask::LookUp, State::Approved), "a look-up may end it");
     for reading in [Reading::UnknownKey, Reading::InProgress(None), Reading::trouble("internal")] {
         let (_, ask, change) = aside(reading);
         assert_eq!((ask, change.ask, change.state), (Ask::LookUp, Next::LookUp, State::NeedsAttention));
@@ -470,11 +470,11 @@ fn a_refused_secret_pauses_the_queue_and_fails_nothing() {
     let (queue, _, change) = becomes(row(State::Saved, Next::Send), refused, true, NOW);
     assert_eq!((change.state, change.failures, change.due_at), (State::Unknown, 0, Some(NOW)));
     let (queue, effects) = decide(queue, Event::Saved(key()), NOW, 1);
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Scan { .. })));
     let (queue, effects) = decide(queue, Event::Tick, NOW + SignedDuration::from_secs(1), 1);
     assert!(effects.contains(&Effect::Introduce), "one question shows when it works again");
     let (_, effects) = decide(queue, Event::Introduced(Ok(promise(true))), NOW + SignedDuration::from_secs(1), 1);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Look { .. })));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Scan { .. })));
 }
 
 #[test]
@@ -493,13 +493,13 @@ fn when_the_bank_is_back_what_waited_for_the_way_is_due_at_once() {
 fn an_expired_response_is_looked_up_and_never_guessed() {
     let change = sent(State::Unknown, Reading::Expired);
     assert_eq!((change.state, change.ask, change.due_at), (State::Unknown, Next::LookUp, Some(NOW)));
-    let look = |reading, permanent| becomes(row(State::Unknown, Next::LookUp), reading, permanent, NOW);
-    let (_, ask, change) = look(Reading::UnknownKey, true);
+    let looked_up = |reading, permanent| becomes(row(State::Unknown, Next::LookUp), reading, permanent, NOW);
+    let (_, ask, change) = looked_up(Reading::UnknownKey, true);
     assert_eq!((ask, change.state, change.ask), (Ask::LookUp, State::Unknown, Next::Resend));
-    let (_, _, change) = look(Reading::UnknownKey, false);
+    let (_, _, change) = looked_up(Reading::UnknownKey, false);
     assert_eq!(change.state, State::NeedsAttention, "a bank that forgets may charge twice");
     assert_eq!(change.reason.as_deref(), Some("forgotten: the bank doesn't know this payment any more"));
-    let (_, _, change) = look(Reading::InProgress(None), true);
+    let (_, _, change) = looked_up(Reading::InProgress(None), true);
     assert_eq!((change.state, change.ask), (State::Unknown, Next::LookUp));
 }
 
@@ -511,8 +511,8 @@ fn a_bank_that_contradicts_itself_is_asked_with_a_growing_pause() {
         let (_, ask, change) = becomes(row.clone(), Reading::Expired, true, NOW);
         assert_eq!((ask, change.ask), (Ask::Send, Next::LookUp));
         failures.push(change.failures);
-        let looked = Row { ask: change.ask, failures: change.failures, ..row.clone() };
-        let (_, ask, change) = becomes(looked, Reading::UnknownKey, true, NOW);
+        let found = Row { ask: change.ask, failures: change.failures, ..row.clone() };
+        let (_, ask, change) = becomes(found, Reading::UnknownKey, true, NOW);
         assert_eq!((ask, change.ask, change.due_at), (Ask::LookUp, Next::Resend, Some(NOW)));
         row = Row { ask: change.ask, failures: change.failures, ..row };
     }

@@ -1,4 +1,4 @@
-//! The short looks of somebody who waits until everything is settled.
+//! The short queries of somebody who waits until everything is settled.
 
 use std::error::Error;
 use std::sync::Arc;

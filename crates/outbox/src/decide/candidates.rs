@@ -12,10 +12,10 @@ use crate::step::{Effect, Row};
 
 impl Queue {
     pub(super) fn found(&mut self, rows: Vec<Row>, next_due_at: Option<Timestamp>, now: Timestamp) {
-        let again = std::mem::take(&mut self.look_again);
-        // However sure the file is that nothing is due, it is looked at again before long.
+        let again = std::mem::take(&mut self.scan_again);
+        // However sure the file is that nothing is due, it is scanned again before long.
         let slice = after(now, self.settings.slice);
-        self.look_at = Some(if again { now } else { next_due_at.map_or(slice, |at| at.clamp(now, slice)) });
+        self.scan_at = Some(if again { now } else { next_due_at.map_or(slice, |at| at.clamp(now, slice)) });
         let mut rows: Vec<_> = rows.into_iter().filter(|row| is_open(row) && !self.is_in_flight(row)).collect();
         // Oldest first, but before what fails by itself, and has all wait for it again and again, goes what does not. What the process
         // died with may kill it again, so whatever can be done before is done before.
@@ -31,7 +31,7 @@ impl Queue {
     pub(super) fn forget_candidates(&mut self, now: Timestamp) {
         if !self.candidates.is_empty() {
             self.candidates.clear();
-            self.look_soon(now);
+            self.scan_soon(now);
         }
     }
 
@@ -45,16 +45,16 @@ impl Queue {
                 continue;
             }
             if !self.may_start(&row) {
-                // It is to be tried alone, or another one is: whatever ends looks again.
+                // It is to be tried alone, or another one is: whatever ends has the file scanned again.
                 self.candidates.clear();
-                self.look_at = Some(after(now, self.settings.slice));
+                self.scan_at = Some(after(now, self.settings.slice));
                 break;
             }
             if let Some(drain) = &mut self.drain
                 && let Some(wait_until) = drain.take(now)
             {
                 self.candidates.push_front(row);
-                self.look_at = Some(wait_until);
+                self.scan_at = Some(wait_until);
                 break;
             }
             let ask = next_ask(&row, promise, &self.settings, now);

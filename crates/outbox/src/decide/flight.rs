@@ -181,7 +181,7 @@ impl Queue {
         if self.stopping { "stopped" } else { "put-back" }
     }
 
-    /// Whether an outcome is on its way into the file. A look waits for it: beside it, whether it saw what is next in a lane would be
+    /// Whether an outcome is on its way into the file. A scan waits for it: beside it, whether it saw what is next in a lane would be
     /// a matter of luck.
     pub(super) fn is_saving(&self) -> bool {
         self.in_flight.values().any(InFlight::is_saving)
@@ -283,7 +283,7 @@ impl Queue {
             self.in_flight.remove(&key);
         }
         self.file_failures = 0;
-        self.look_soon(now);
+        self.scan_soon(now);
     }
 
     pub(super) fn save_failed(&mut self, key: Key, now: Timestamp, random: &mut Random) {

@@ -69,7 +69,7 @@ impl Queue {
                     self.drain = Some(Drain::from(now, &self.settings));
                     self.make_due(Which::Transport, SignedDuration::ZERO);
                 }
-                self.look_soon(now);
+                self.scan_soon(now);
             }
             Err(reading) => {
                 let why = match &reading {

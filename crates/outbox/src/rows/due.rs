@@ -12,7 +12,7 @@ use crate::step::{BankIdentity, MakeDue, Row, Which};
 /// Rows of that bank that are due, oldest first, and when the next one is. What is to be looked up for a person, or told as cancelled,
 /// comes after all that is to be settled, however many of it there are. A row whose call runs has no due time and is found too: where
 /// nobody knows of it any more, it is a stray to be taken up. A time beyond `far` was written by a wrong clock.
-pub(crate) fn look(
+pub(crate) fn scan(
     conn: &Connection,
     bank: &BankIdentity,
     limit: usize,
@@ -53,7 +53,7 @@ pub(crate) fn look(
     Ok(Due { rows, next_due_at: next.map(|Ms(at)| at), other_bank: Some(other_bank) })
 }
 
-/// What a look found.
+/// What a scan found.
 #[derive(Default)]
 pub(crate) struct Due {
     pub(crate) rows: Vec<Row>,
@@ -63,7 +63,7 @@ pub(crate) struct Due {
     pub(crate) other_bank: Option<bool>,
 }
 
-/// What both looks ask for; what differs stands between.
+/// What both statements of a scan ask for; what differs stands between.
 macro_rules! due {
     ($which:literal) => {
         concat!(
@@ -163,7 +163,7 @@ pub(crate) fn make_due(tx: &Connection, make_due: MakeDue, epoch: i64, now: Time
     Ok(())
 }
 
-/// What waited for the bank while it was away: by it, whoever looks sees how far the way back is.
+/// What waited for the bank while it was away: by it, whoever wants to know sees how far the way back is.
 fn mark_backlog(tx: &Connection) -> rusqlite::Result<()> {
     tx.prepare_cached(concat!(
         "UPDATE outbox SET (backlog_through, backlog_total) = ( \

@@ -45,7 +45,7 @@ pub(crate) fn start(
         ))?
         .query_map([], |row| stored(row, "key"))?
         .collect::<rusqlite::Result<_>>()?;
-    // A look by a dead owner may be of any age.
+    // A look-up by a dead owner may be of any age.
     tx.prepare_cached(concat!(
         "UPDATE operations INDEXED BY operations_open SET ask = 'look_up' \
          WHERE ",

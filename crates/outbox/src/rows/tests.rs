@@ -1,4 +1,4 @@
-//! What each write of the driver does to its row, and what a look reads.
+//! What each write of the driver does to its row, and what a scan reads.
 
 use std::cell::RefCell;
 
@@ -54,7 +54,7 @@ fn file(change: &str) -> Anyhow<Connection> {
 }
 
 fn found(conn: &Connection) -> Anyhow<Row> {
-    let mut rows = look(conn, &bank(), 8, NOW, NOW)?.rows;
+    let mut rows = scan(conn, &bank(), 8, NOW, NOW)?.rows;
     rows.pop().ok_or_else(|| "nothing is due".into())
 }
 
@@ -115,7 +115,7 @@ fn a_look_passes_over_what_is_to_wait_and_believes_no_time_that_is_too_far_off()
     for column in ["due_at", "not_before"] {
         for (ms, is_found) in [(0, true), (1, false), (1_000, false), (1_001, true)] {
             let conn = file(&format!("UPDATE operations SET {column} = {ms}")).unwrap();
-            let rows = look(&conn, &bank(), 8, NOW, far).unwrap().rows;
+            let rows = scan(&conn, &bank(), 8, NOW, far).unwrap().rows;
             assert_eq!(!rows.is_empty(), is_found, "{column} = {ms}");
         }
     }
@@ -314,7 +314,7 @@ fn each_statement_over_what_is_open_reads_its_index() {
     );
     let mut conn = file("").unwrap();
     start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).unwrap();
-    look(&conn, &bank(), 8, NOW, NOW).unwrap();
+    scan(&conn, &bank(), 8, NOW, NOW).unwrap();
     for which in [Which::All, Which::Transport] {
         make_due(&conn, MakeDue { which, shift: SignedDuration::from_secs(-1), aged: SignedDuration::ZERO }, 1, NOW)
             .unwrap();
@@ -329,7 +329,7 @@ fn each_statement_over_what_is_open_reads_its_index() {
         file("DROP INDEX operations_open; CREATE INDEX operations_open ON operations (seq) WHERE state = 'approved'")
             .unwrap();
     assert!(start(&conn, "http://127.0.0.1", &Settings::default(), NOW, &nothing).is_err());
-    assert!(look(&conn, &bank(), 8, NOW, NOW).is_err());
+    assert!(scan(&conn, &bank(), 8, NOW, NOW).is_err());
     for which in [Which::All, Which::Transport] {
         assert!(
             make_due(&conn, MakeDue { which, shift: SignedDuration::ZERO, aged: SignedDuration::ZERO }, 0, NOW)
@@ -399,15 +399,15 @@ fn what_is_older_by_the_banks_clock_is_as_old_here() {
 
 #[test]
 fn a_look_says_whether_anything_waits_for_another_bank_and_takes_what_is_to_be_settled_first() {
-    let look = |conn: &Connection, limit| look(conn, &bank(), limit, NOW, NOW).unwrap();
+    let scan = |conn: &Connection, limit| scan(conn, &bank(), limit, NOW, NOW).unwrap();
     let conn = file("").unwrap();
-    assert_eq!(look(&conn, 8).other_bank, Some(false));
-    assert_eq!(look(&conn, 1).other_bank, None, "not looked for");
+    assert_eq!(scan(&conn, 8).other_bank, Some(false));
+    assert_eq!(scan(&conn, 1).other_bank, None, "not asked for");
     let conn = file(
         "UPDATE operations SET state = 'unknown', bank_id = x'00000000000000000000000000000009', merchant = 'demo'",
     )
     .unwrap();
-    let found = look(&conn, 8);
+    let found = scan(&conn, 8);
     assert_eq!((found.rows.len(), found.other_bank), (0, Some(true)));
 }
 

@@ -48,8 +48,8 @@ impl Driver<'_> {
         let (store, events, clock) = (self.outbox.store.clone(), self.outbox.events.clone(), self.outbox.clock.clone());
         let (now, deadline) = (clock.now(), self.outbox.settings.deadline.unsigned_abs());
         let task = async move {
-            let look = store.read(move |conn| summary(conn, now));
-            if let Ok(Ok(figures)) = tokio::time::timeout(deadline, look).await {
+            let read = store.read(move |conn| summary(conn, now));
+            if let Ok(Ok(figures)) = tokio::time::timeout(deadline, read).await {
                 let _ = events.send(Told::Summary(Box::new(figures)));
             }
             Report::Summarized { took: clock.monotonic().saturating_sub(monotonic) }

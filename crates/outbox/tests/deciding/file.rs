@@ -73,7 +73,7 @@ impl File {
         at.is_none_or(|at| at <= now || at.duration_since(now) > self.settings.horizon())
     }
 
-    pub(crate) fn look(&self, limit: usize, now: Timestamp) -> Event {
+    pub(crate) fn scan(&self, limit: usize, now: Timestamp) -> Event {
         let mut rows: Vec<_> = self.rows.iter().filter(|(_, row)| row.is_open()).collect();
         // What is to be looked up for a person, or told as cancelled, comes after all that is to be settled.
         rows.sort_by_key(|(_, row)| (!row.state.is_unsettled(), row.seq));

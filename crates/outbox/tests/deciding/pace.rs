@@ -47,7 +47,7 @@ fn nothing_is_sent_before_the_bank_has_said_who_it_is() {
     let mut world = World::new(1, 1).unwrap();
     world.feed(Event::Tick).unwrap();
     assert!(world.pending.iter().any(|pending| matches!(pending, Pending::Introduction)));
-    assert!(!world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. } | Pending::Begin { .. })));
+    assert!(!world.pending.iter().any(|pending| matches!(pending, Pending::Scan { .. } | Pending::Begin { .. })));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
     let mut world = World::new(1, 0).unwrap();
     let begin_ms = world.true_ms;
     play(&mut world, begin_ms + 1, |world, pending| world.end(pending)).unwrap();
-    while !world.pending.iter().any(|pending| matches!(pending, Pending::Look { .. })) {
+    while !world.pending.iter().any(|pending| matches!(pending, Pending::Scan { .. })) {
         world.pass_time().unwrap();
     }
     let nothing = Event::Found { rows: Vec::new(), next_due_at: None, other_bank: None };
@@ -174,9 +174,9 @@ fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
     }
     world.pending.clear();
     world.feed(Event::Wake(Wake::NewOperation)).unwrap();
-    assert!(world.pending.is_empty(), "one look at a time: {:?}", world.pending);
+    assert!(world.pending.is_empty(), "one scan at a time: {:?}", world.pending);
     world.feed(nothing).unwrap();
-    assert!(matches!(world.pending[..], [Pending::Look { .. }]), "{:?}", world.pending);
+    assert!(matches!(world.pending[..], [Pending::Scan { .. }]), "{:?}", world.pending);
 }
 
 #[test]

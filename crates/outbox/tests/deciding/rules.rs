@@ -41,7 +41,7 @@ impl World {
                 if !row.is_looked_up {
                     return Err(fail("sent again after the retention, and not looked up"));
                 }
-                reached(Rare::SentAfterLook);
+                reached(Rare::SentAfterLookUp);
             }
         }
         self.sends += u32::from(ask.sends());

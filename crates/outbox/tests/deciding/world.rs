@@ -21,7 +21,7 @@ pub(crate) type Checked = Result<(), TestCaseError>;
 /// What was begun and has not ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Pending {
-    Look {
+    Scan {
         limit: usize,
     },
     Begin {
@@ -71,7 +71,7 @@ pub(crate) struct World {
     /// What is in the way: nothing may be asked before the bank has said who it is.
     pub(crate) in_the_way: bool,
     is_stopping: bool,
-    /// A look found something that waits for another bank, so that it is asked again whether that one is back.
+    /// A scan found something that waits for another bank, so that it is asked again whether that one is back.
     told_of_another_bank: bool,
     pub(crate) has_jumped: bool,
     /// The process died while the clock was wrong: it waits as long as a bank may ask for, where it can't know.
@@ -201,13 +201,13 @@ impl World {
 
     fn perform(&mut self, effect: Effect) -> Checked {
         let asks = matches!(effect, Effect::Call { .. } | Effect::Introduce);
-        let begins = asks || matches!(effect, Effect::Look { .. } | Effect::Begin { .. } | Effect::MakeDue(_));
+        let begins = asks || matches!(effect, Effect::Scan { .. } | Effect::Begin { .. } | Effect::MakeDue(_));
         if begins && self.is_stopping {
             return Err(fail("something was begun after the end was asked for"));
         }
         let moving = self.pending.iter().any(|pending| matches!(pending, Pending::MakeDue(_)));
         match effect {
-            Effect::Look { .. } if moving => return Err(fail("the file is looked at while rows are made due")),
+            Effect::Scan { .. } if moving => return Err(fail("the file is scanned while rows are made due")),
             Effect::Call { .. } if self.in_the_way => return Err(fail("asked before the bank has said who it is")),
             Effect::Introduce if !self.in_the_way && !self.told_of_another_bank => {
                 return Err(fail("the bank had said who it is, and is asked again"));
@@ -218,7 +218,7 @@ impl World {
             return Err(fail("something was asked inside the bank's Retry-After"));
         }
         let pending = match effect {
-            Effect::Look { limit, .. } => Pending::Look { limit },
+            Effect::Scan { limit, .. } => Pending::Scan { limit },
             Effect::Begin { row, ask, .. } => Pending::Begin { row, ask },
             Effect::Call { key, ask } => self.called(key, ask)?,
             Effect::Abandon(key) => {
@@ -241,8 +241,8 @@ impl World {
 
     pub(crate) fn end(&mut self, pending: Pending) -> Checked {
         match pending {
-            Pending::Look { limit } => {
-                let event = if self.faulty(3) { Event::LookFailed } else { self.file.look(limit, self.now()) };
+            Pending::Scan { limit } => {
+                let event = if self.faulty(3) { Event::ScanFailed } else { self.file.scan(limit, self.now()) };
                 if matches!(event, Event::Found { .. }) {
                     let is_asking = self.pending.iter().any(|pending| matches!(pending, Pending::Introduction));
                     self.told_of_another_bank =
@@ -351,7 +351,7 @@ impl World {
         if is_end && ask.sends() && self.faulty(4) {
             reading = Reading::Expired;
         } else if is_end && self.faulty(4) {
-            reading = Reading::BankAttention("a look".to_owned());
+            reading = Reading::BankAttention("a look-up".to_owned());
         }
         let row = self.file.rows.get_mut(&key).ok_or_else(|| fail("an answer for no row"))?;
         if !row.touched {

@@ -25,7 +25,7 @@ const FORGETS_AFTER_MS: i64 = RETENTION_MS + 60_000;
 pub(crate) enum Asked {
     Introduction,
     Request(Key),
-    Look(Key),
+    LookUp(Key),
     Cancellation(Key),
 }
 
@@ -40,14 +40,14 @@ impl Asked {
         let rest = call.path.strip_prefix("/v1/operations/").context("a path of no contract")?;
         Ok(match rest.strip_suffix("/cancellation") {
             Some(key) => Asked::Cancellation(key.parse()?),
-            None => Asked::Look(rest.parse()?),
+            None => Asked::LookUp(rest.parse()?),
         })
     }
 
     pub(crate) const fn key(self) -> Option<Key> {
         match self {
             Asked::Introduction => None,
-            Asked::Request(key) | Asked::Look(key) | Asked::Cancellation(key) => Some(key),
+            Asked::Request(key) | Asked::LookUp(key) | Asked::Cancellation(key) => Some(key),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Bank {
         match asked {
             Asked::Introduction => self.introduce(),
             Asked::Request(key) => self.request(key, &call.path, call.body.as_deref().unwrap_or_default(), run, now_ms),
-            Asked::Look(key) => self.look(key, run),
+            Asked::LookUp(key) => self.look_up(key, run),
             Asked::Cancellation(key) => self.cancel(key, run, now_ms),
         }
     }
@@ -299,7 +299,7 @@ impl Bank {
         }
     }
 
-    fn look(&mut self, key: Key, run: Run) -> Result<(Answer, Came)> {
+    fn look_up(&mut self, key: Key, run: Run) -> Result<(Answer, Came)> {
         self.go_on(key, run);
         let Some(claim) = self.claims.get(&key) else {
             return Ok((problem(ProblemType::OperationUnknown, Some(key), None)?, Came::UnknownKey));
@@ -326,7 +326,7 @@ impl Bank {
         }
     }
 
-    /// The operation, as a look and a cancellation tell it.
+    /// The operation, as a look-up and a cancellation tell it.
     fn told(&self, key: Key, claim: &Claim) -> Result<(Answer, Came)> {
         let kind = claim.request.as_ref().map(|_| if claim.is_refund() { "refund" } else { "payment" });
         let (state, result, came) = match claim.phase {

@@ -91,7 +91,7 @@ impl Expected {
                 self.may_stay_aside = true;
                 reached(Rare::Refused);
             }
-            // The till's own word for "the bank is at it" is of its requests; a look changes nothing.
+            // The till's own word for "the bank is at it" is of its requests; a look-up changes nothing.
             Came::InProgress(_) if is_request => self.state = State::Sending,
             Came::InProgress(_) => {}
             Came::UnknownKey if permanent || was_aside => self.state = unended(self.state),
@@ -139,7 +139,7 @@ impl Expected {
         }
     }
 
-    /// The process is gone, and with it every call and what a look brought. A request that ran was perhaps sent.
+    /// The process is gone, and with it every call and what a scan brought. A request that ran was perhaps sent.
     pub(crate) fn lose(&mut self, request_ran: bool) {
         self.deaths += u32::from(request_ran);
         self.wished_meanwhile = false;

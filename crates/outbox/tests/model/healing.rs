@@ -28,10 +28,10 @@ impl World {
             self.change_bank(self.address)?;
             self.settle()?;
             self.until_settled(bank, "by itself", |world, place| world.is_owed_by_itself(place, bank))?;
-            // What was set aside, and what the bank would not be told, is looked at every 15 min, or at once on this.
+            // What was set aside, and what the bank would not be told, is looked up every 15 min, or at once on this.
             self.check_now()?;
             self.settle()?;
-            self.until_settled(bank, "once looked at", |world, place| {
+            self.until_settled(bank, "once looked up", |world, place| {
                 world.is_owed_by_itself(place, bank) || world.is_owed_once_looked_at(place, bank)
             })?;
         }

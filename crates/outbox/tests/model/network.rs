@@ -88,7 +88,7 @@ impl World {
                 if let How::NotTaken { status } = how
                     && is_new
                     && is_ours
-                    && !matches!(asked, Asked::Look(_))
+                    && !matches!(asked, Asked::LookUp(_))
                 {
                     let kind = match status {
                         400 => ProblemType::RequestInvalid,

@@ -132,7 +132,7 @@ impl World {
                     is_request = true;
                     operation.arrived += 1;
                     if operation.unknown_to_bank {
-                        reached(Rare::SentAfterLook);
+                        reached(Rare::SentAfterLookUp);
                     }
                     if operation.state == State::Saved {
                         operation.first_sent_ms = Some(now_ms);
@@ -144,7 +144,7 @@ impl World {
                     );
                     ensure!(operation.state != State::NeedsAttention, "sent again though set aside: {operation:?}");
                 }
-                Asked::Look(_) if operation.state != State::NeedsAttention => reached(Rare::LookedUp),
+                Asked::LookUp(_) if operation.state != State::NeedsAttention => reached(Rare::LookedUp),
                 _ => {}
             }
             if is_request {

@@ -176,7 +176,7 @@ impl Bank {
 /// What stands in place of a result under a key that never charges.
 const CANCELLED: &str = "cancelled";
 
-/// An operation as a look and a cancellation are answered.
+/// An operation as a look-up and a cancellation are answered.
 fn operation(key: &str, result: &Value) -> Value {
     let times = json!({"created_at": "2026-11-29T10:00:00Z", "completed_at": "2026-11-29T10:00:01Z"});
     let mut operation = if *result == CANCELLED {

@@ -126,7 +126,7 @@ async fn a_hook_that_fails_for_one_operation_sets_that_one_aside() -> Result<()>
         let log = till.log(key).await?;
         let panicked = log.iter().find(|entry| entry.event == "panicked").map(|entry| (&entry.reading, entry.answer));
         assert_eq!(panicked, Some((&Some("approved".to_owned()), Some(201))), "what the bank said is kept");
-        // The till's fault is mended: a look finds what the bank has.
+        // The till's fault is mended: a look-up finds what the bank has.
         *poison.lock().unwrap_or_else(PoisonError::into_inner) = None;
         till.outbox.check_now();
         till.until_state(key, State::Approved).await?;

@@ -175,12 +175,12 @@ impl Till {
 
     /// The state of the till's own row, and how often it was changed.
     pub(crate) async fn tender(&self, key: Key) -> Result<(String, u32)> {
-        let look = move |conn: &rusqlite::Connection| {
+        let query = move |conn: &rusqlite::Connection| {
             conn.query_row("SELECT state, changes FROM tenders WHERE key = ?1", [key.as_bytes()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
         };
-        Ok(self.store.read(look).await?)
+        Ok(self.store.read(query).await?)
     }
 
     /// The operation, once it is so.

@@ -23,17 +23,17 @@ macro_rules! readings {
 
 readings! {
     Reading::Final { outcome: Outcome::Approved, .. } = Reading::Final { outcome: Outcome::Approved, result: String::new() }
-        => "**approved**: a valid 201, or a look or cancellation that says so";
+        => "**approved**: a valid 201, or a look-up or cancellation that says so";
     Reading::Final { outcome: Outcome::Declined, .. } = Reading::Final { outcome: Outcome::Declined, result: String::new() }
-        => "**declined**: a valid 402, or a look or cancellation that says so";
-    Reading::Cancelled = Reading::Cancelled => "**cancelled**: 410 `operation-cancelled`, or a look or cancellation that says so";
+        => "**declined**: a valid 402, or a look-up or cancellation that says so";
+    Reading::Cancelled = Reading::Cancelled => "**cancelled**: 410 `operation-cancelled`, or a look-up or cancellation that says so";
     Reading::BankAttention(_) = Reading::BankAttention("…".to_owned())
-        => "**needs attention at the bank**: 409 with that state, or a look or cancellation that says so";
-    Reading::InProgress(_) = Reading::InProgress(Some(RETRY_AFTER)) => "**in progress**: 409, or a look that says `processing`";
+        => "**needs attention at the bank**: 409 with that state, or a look-up or cancellation that says so";
+    Reading::InProgress(_) = Reading::InProgress(Some(RETRY_AFTER)) => "**in progress**: 409, or a look-up that says `processing`";
     Reading::Refused { .. } = Reading::refused("request-invalid", "…")
         => "**refused**: 400, 404, 413, 415, 422";
     Reading::Expired = Reading::Expired => "**expired**: 410 `key-expired`";
-    Reading::UnknownKey = Reading::UnknownKey => "**unknown key**: a look's 404 `operation-unknown`";
+    Reading::UnknownKey = Reading::UnknownKey => "**unknown key**: a look-up's 404 `operation-unknown`";
     Reading::NotAllowed(_) = Reading::not_allowed("unauthorized") => "**not allowed**: 401, 403. The queue pauses";
     Reading::Busy { .. } = Reading::busy("unavailable", RETRY_AFTER)
         => "**busy**: 429, 503 with `Retry-After`. The queue holds until then";
@@ -111,7 +111,7 @@ pub(crate) fn questions() -> Result<String> {
         let asks = match ask {
             Next::Send => "send".to_owned(),
             Next::LookUp => "look up".to_owned(),
-            Next::Resend => "send again, after a look that found nothing".to_owned(),
+            Next::Resend => "send again, after a look-up that found nothing".to_owned(),
             Next::Cancel => "cancel".to_owned(),
         };
         let mut cells = vec![named(state), asks];
@@ -146,7 +146,7 @@ struct Case {
 }
 
 impl Case {
-    fn is_sent_after_a_look(&self) -> bool {
+    fn is_sent_after_a_look_up(&self) -> bool {
         self.asked.sends() && self.ask == Next::Resend
     }
 
@@ -160,8 +160,8 @@ impl Case {
     fn only(&self, all: &[Case]) -> Result<&'static str> {
         Ok(if self.is_told_by(all, |_| true) {
             ""
-        } else if self.is_told_by(all, |other| other.is_sent_after_a_look() == self.is_sent_after_a_look()) {
-            if self.is_sent_after_a_look() { " (sent after a look)" } else { "" }
+        } else if self.is_told_by(all, |other| other.is_sent_after_a_look_up() == self.is_sent_after_a_look_up()) {
+            if self.is_sent_after_a_look_up() { " (sent after a look-up)" } else { "" }
         } else if self.is_told_by(all, |other| other.permanent == self.permanent) {
             if self.permanent { " (claims are permanent)" } else { " (claims are forgotten)" }
         } else {
@@ -197,7 +197,7 @@ fn outcomes(event: impl Fn(&Row) -> Event, begun: bool, panics: u32) -> Result<V
     Ok(told)
 }
 
-/// `request: saved, sending; look: unknown`.
+/// `request: saved, sending; look-up: unknown`.
 fn listed(subjects: &[Subject]) -> String {
     let by_question = grouped(subjects.iter().map(|subject| (subject, subject.question)));
     let told = by_question.into_iter().map(|(subjects, question)| {

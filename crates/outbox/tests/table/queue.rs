@@ -51,13 +51,13 @@ events! {
     ];
     Event::BankTime(_) = ["the bank's clock is another" => Event::BankTime(NOW + SignedDuration::from_hours(1))];
     Event::Found { .. } = [
-        "the look found one that is due" => found([1])?,
-        "the look found nothing" => found([])?,
-        "the look found nothing but what belongs to another bank" => {
+        "the scan found one that is due" => found([1])?,
+        "the scan found nothing" => found([])?,
+        "the scan found nothing but what belongs to another bank" => {
             Event::Found { rows: Vec::new(), next_due_at: None, other_bank: Some(true) }
         }
     ];
-    Event::LookFailed = ["the look failed" => Event::LookFailed];
+    Event::ScanFailed = ["the scan failed" => Event::ScanFailed];
     Event::Begun(_) = ["the attempt is counted, durably" => Event::Begun(subject()?)];
     Event::NotBegun(_) = ["its row was not as it was found (a wish to cancel)" => Event::NotBegun(subject()?)];
     Event::BeginFailed(_) = ["the attempt could not be counted" => Event::BeginFailed(subject()?)];
@@ -97,7 +97,7 @@ fn can_come(seen: &Seen, event: &Event) -> Result<bool> {
     Ok(match event {
         Event::Tick | Event::Wake(_) | Event::BankChanged { .. } | Event::ClockJumped { .. } => true,
         Event::BankTime(_) | Event::RecordFailed | Event::Recorded | Event::Stop => true,
-        Event::Found { .. } | Event::LookFailed => seen.looking,
+        Event::Found { .. } | Event::ScanFailed => seen.scanning,
         Event::Begun(_) | Event::NotBegun(_) | Event::BeginFailed(_) => stage == Some(Stage::Beginning),
         Event::Answered(..) => stage == Some(Stage::Calling),
         Event::Panicked(_) => stage.is_some(),
@@ -112,7 +112,7 @@ fn told(effects: &[Effect], before: &Seen, now: Timestamp) -> Result<String> {
     let mut words = Vec::new();
     for effect in effects {
         words.push(match effect {
-            Effect::Look { .. } => "looks for what is due".to_owned(),
+            Effect::Scan { .. } => "scans the file for what is due".to_owned(),
             Effect::Begin { row, ask, .. } if row.key == subject()? => format!("counts it, to ask: {}", question(*ask)),
             Effect::Call { key, ask } if *key == subject()? => format!("asks: {}", question(*ask)),
             Effect::Abandon(key) if *key == subject()? => "breaks the call off".to_owned(),

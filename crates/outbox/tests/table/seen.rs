@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     queue: Queue,
     pub(crate) now: Timestamp,
     pub(crate) record: Record,
-    pub(crate) looking: bool,
+    pub(crate) scanning: bool,
     pub(crate) probing: bool,
     pub(crate) making_due: Option<MakeDue>,
     pub(crate) flights: BTreeMap<Key, (Stage, Ask)>,
@@ -40,7 +40,7 @@ impl Seen {
             queue: Queue::at_start(Settings::default(), None, NOW),
             now: NOW,
             record: Record::default(),
-            looking: false,
+            scanning: false,
             probing: false,
             making_due: None,
             flights: BTreeMap::new(),
@@ -50,7 +50,7 @@ impl Seen {
 
     pub(crate) fn feed(&mut self, event: &Event) -> Vec<Effect> {
         match event {
-            Event::Found { .. } | Event::LookFailed => self.looking = false,
+            Event::Found { .. } | Event::ScanFailed => self.scanning = false,
             Event::Introduced(_) | Event::BankChanged { .. } => self.probing = false,
             Event::MadeDue | Event::MakeDueFailed(_) => self.making_due = None,
             Event::NotBegun(key) | Event::BeginFailed(key) | Event::Saved(key) => drop(self.flights.remove(key)),
@@ -72,7 +72,7 @@ impl Seen {
         }
         for effect in &effects {
             match effect {
-                Effect::Look { .. } => self.looking = true,
+                Effect::Scan { .. } => self.scanning = true,
                 Effect::Introduce => self.probing = true,
                 Effect::MakeDue(make_due) => self.making_due = Some(*make_due),
                 Effect::Begin { row, ask, .. } => drop(self.flights.insert(row.key, (Stage::Beginning, *ask))),
@@ -135,8 +135,8 @@ impl Seen {
         }
     }
 
-    /// Whether there is a place for a call, and no outcome on its way into the file that a look would wait for.
-    fn can_look(&self) -> bool {
+    /// Whether there is a place for a call, and no outcome on its way into the file that a scan would wait for.
+    fn can_scan(&self) -> bool {
         let is_saving = |stage: &Stage| matches!(stage, Stage::Saving | Stage::Unsaved);
         self.flights.len() < 4 && !self.flights.values().any(|(stage, _)| is_saving(stage))
     }
@@ -202,8 +202,8 @@ impl Seen {
             match self.record.probe_at.filter(|_| !self.probing && !is_ready) {
                 Some(at) if at <= self.now => so.push(("a probe", format!("{}, at once", self.what_is_asked()))),
                 Some(_) => so.push(("a probe", format!("{}, back-off", self.what_is_asked()))),
-                None if is_ready && !self.looking && self.making_due.is_none() && self.can_look() => {
-                    so.push(("a look", format!("it looks again, {}", when(self.planned(), self.now)?)));
+                None if is_ready && !self.scanning && self.making_due.is_none() && self.can_scan() => {
+                    so.push(("a scan", format!("it scans again, {}", when(self.planned(), self.now)?)));
                 }
                 None => {}
             }
@@ -273,10 +273,10 @@ fn failing(mut seen: Seen, reading: &Reading) -> Seen {
 }
 
 /// Five that the bank fails at, each once.
-fn five_fail(looking: &Seen) -> Result<Seen> {
-    let mut seen = looking.clone();
+fn five_fail(scanning: &Seen) -> Result<Seen> {
+    let mut seen = scanning.clone();
     for number in 11..=15 {
-        if !seen.looking {
+        if !seen.scanning {
             seen = seen.later();
         }
         seen = seen.after([found([number])?, Event::Begun(key(number)?)]).after(ends(number, trouble())?);
@@ -285,10 +285,10 @@ fn five_fail(looking: &Seen) -> Result<Seen> {
 }
 
 /// The states in which nothing is in flight.
-fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
+fn quiet(asked: &Seen, scanning: &Seen, idle: &Seen) -> Result<Vec<Named>> {
     let asked = || asked.clone();
     let (away, refused_us) = (failing(asked(), &no_connection()), failing(asked(), &refused()));
-    let other = || Ok::<_, anyhow::Error>(looking.clone().after([found([2])?, Event::Begun(key(2)?)]));
+    let other = || Ok::<_, anyhow::Error>(scanning.clone().after([found([2])?, Event::Begun(key(2)?)]));
     Ok(vec![
         Named { name: "new", is: "the bank is being asked who it is, for the first time", seen: asked() },
         Named { name: "away", is: "the way to the bank is at fault; the next probe is planned", seen: away.clone() },
@@ -305,14 +305,14 @@ fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
             seen: failing(asked(), &trouble()),
         },
         Named { name: "idle", is: "the bank has said who it is, and nothing is due", seen: idle.clone() },
-        Named { name: "looking", is: "the file is being looked at for what is due", seen: looking.clone() },
+        Named { name: "scanning", is: "the file is being scanned for what is due", seen: scanning.clone() },
         Named {
-            name: "looking, held",
+            name: "scanning, held",
             is: "the same, and meanwhile the bank has asked all to wait",
             seen: other()?.later().after(ends(2, busy())?),
         },
         Named {
-            name: "looking, away",
+            name: "scanning, away",
             is: "the same, and meanwhile the way to the bank is at fault",
             seen: other()?.later().after(ends(2, no_connection())?),
         },
@@ -320,17 +320,21 @@ fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
         Named {
             name: "failing",
             is: "the bank failed at more operations than may be in flight, one after the other, and completed none since",
-            seen: five_fail(looking)?,
+            seen: five_fail(scanning)?,
         },
         Named {
             name: "elsewhere",
             is: "nothing is due but what belongs to another bank than the one that answers here",
-            seen: looking.clone().after([Event::Found { rows: Vec::new(), next_due_at: None, other_bank: Some(true) }]),
+            seen: scanning.clone().after([Event::Found {
+                rows: Vec::new(),
+                next_due_at: None,
+                other_bank: Some(true),
+            }]),
         },
         Named {
             name: "file",
             is: "the file could not be read or written",
-            seen: looking.clone().after([Event::LookFailed]),
+            seen: scanning.clone().after([Event::ScanFailed]),
         },
         Named {
             name: "making due",
@@ -342,15 +346,15 @@ fn quiet(asked: &Seen, looking: &Seen, idle: &Seen) -> Result<Vec<Named>> {
 }
 
 /// The states in which the operation that the events are about is in flight.
-fn busy_with_one(looking: &Seen) -> Result<Vec<Named>> {
+fn busy_with_one(scanning: &Seen) -> Result<Vec<Named>> {
     let one = subject()?;
-    let beginning = || Ok::<_, anyhow::Error>(looking.clone().after([found([1])?]));
+    let beginning = || Ok::<_, anyhow::Error>(scanning.clone().after([found([1])?]));
     let calling = || Ok::<_, anyhow::Error>(beginning()?.after([Event::Begun(one)]));
-    let with_other = || Ok::<_, anyhow::Error>(looking.clone().after([found([2, 1])?, Event::Begun(key(2)?)]).pass(4));
+    let with_other = || Ok::<_, anyhow::Error>(scanning.clone().after([found([2, 1])?, Event::Begun(key(2)?)]).pass(4));
     let both = || Ok::<_, anyhow::Error>(with_other()?.after([Event::Begun(one)]));
     let saving = || Ok::<_, anyhow::Error>(calling()?.after([Event::Answered(one, trouble())]));
-    let full = looking.clone().after([found([1, 2, 3, 4])?]).after(begun(1..=4)?);
-    let quick = looking.clone().after([found([9])?, Event::Begun(key(9)?)]).after(ends(9, approved())?);
+    let full = scanning.clone().after([found([1, 2, 3, 4])?]).after(begun(1..=4)?);
+    let quick = scanning.clone().after([found([9])?, Event::Begun(key(9)?)]).after(ends(9, approved())?);
     let ready = quick.after([found([2, 3, 4, 5, 1])?]).after(begun(2..=5)?).after(begun([1])?);
     Ok(vec![
         Named {
@@ -411,7 +415,7 @@ fn busy_with_one(looking: &Seen) -> Result<Vec<Named>> {
 
 pub(crate) fn states() -> Result<Vec<Named>> {
     let asked = Seen::at_start().after([Event::Tick]);
-    let looking = asked.clone().after([Event::Introduced(Ok(promise(true)))]);
-    let idle = looking.clone().after([found([])?]);
-    Ok([quiet(&asked, &looking, &idle)?, busy_with_one(&looking)?].into_iter().flatten().collect())
+    let scanning = asked.clone().after([Event::Introduced(Ok(promise(true)))]);
+    let idle = scanning.clone().after([found([])?]);
+    Ok([quiet(&asked, &scanning, &idle)?, busy_with_one(&scanning)?].into_iter().flatten().collect())
 }
