@@ -225,6 +225,31 @@ impl Reading {
         }
     }
 
+    /// The same, with every text in it fit for file, log and screen: what the other side wrote, and what its contract and the transport
+    /// say about it, whoever they are. Here and nowhere else, so that no contract needs to think of it.
+    pub(crate) fn fit_to_show(self) -> Reading {
+        let name = |name: Name| {
+            if is_readable(&name) && name.len() <= DETAIL_CHARS_MAX { name } else { Cow::Owned(readable(&name)) }
+        };
+        match self {
+            Reading::BankAttention(detail) => Reading::BankAttention(readable(&detail)),
+            Reading::Foreign(detail) => Reading::Foreign(readable(&detail)),
+            Reading::NoConnection(detail) => Reading::NoConnection(readable(&detail)),
+            Reading::NoAnswer { how, detail } => Reading::NoAnswer { how, detail: readable(&detail) },
+            Reading::Refused { problem, detail } => {
+                Reading::Refused { problem: name(problem), detail: readable(&detail) }
+            }
+            Reading::Busy { retry_after, problem } => Reading::Busy { retry_after, problem: name(problem) },
+            Reading::Trouble(problem) => Reading::Trouble(name(problem)),
+            Reading::NotAllowed(problem) => Reading::NotAllowed(name(problem)),
+            reading @ (Reading::Final { .. }
+            | Reading::Cancelled
+            | Reading::InProgress(_)
+            | Reading::Expired
+            | Reading::UnknownKey) => reading,
+        }
+    }
+
     /// The word for it in the log ([`Attempt::reading`](crate::Attempt::reading)) and on the operation
     /// ([`Operation::last_answer`](crate::Operation::last_answer)).
     #[must_use]
@@ -326,17 +351,22 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Reading> {
     })
 }
 
-/// Characters of the bank's own text that are kept: it goes into the file, to a terminal and into a window.
+/// Characters that are kept of a text from outside: it goes into the file, to a terminal and into a window.
 const DETAIL_CHARS_MAX: usize = 200;
 
-/// The bank's text on one line, with nothing in it that would act on a terminal.
-pub(crate) fn readable(text: &str) -> String {
+/// The text on one line, with nothing in it that would act on a terminal or turn a line round.
+fn readable(text: &str) -> String {
     let mut kept = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });
     let mut readable: String = kept.by_ref().take(DETAIL_CHARS_MAX).collect();
     if kept.next().is_some() {
         readable.push('…');
     }
     readable
+}
+
+/// Whether it can be shown as it is.
+pub(crate) fn is_readable(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() || is_invisible(c))
 }
 
 /// What turns the direction of a line, ends one, or is not seen at all.
@@ -354,4 +384,40 @@ fn retry_after(answer: &Answer, now: Timestamp) -> Option<SignedDuration> {
         return Some(SignedDuration::from_secs(seconds));
     }
     Some(http_date(text)?.duration_since(now).max(SignedDuration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_wrote_a_text_it_is_kept_short_and_on_one_line() {
+        let dirty = "wrong\u{1b}[2J\nmem\u{202e}ber";
+        let clean = "wrong [2J mem ber";
+        let dirty_name = || Cow::Owned(dirty.to_owned());
+        let readings = [
+            Reading::BankAttention(dirty.to_owned()),
+            Reading::foreign(dirty),
+            Reading::NoConnection(dirty.to_owned()),
+            Reading::NoAnswer { how: Lost::Reset, detail: dirty.to_owned() },
+            Reading::refused("odd", dirty),
+        ];
+        for reading in readings {
+            assert_eq!(reading.clone().fit_to_show().detail(), clean, "{reading:?}");
+        }
+        let named = [
+            Reading::refused(dirty_name(), ""),
+            Reading::busy(dirty_name(), SignedDuration::ZERO),
+            Reading::trouble(dirty_name()),
+            Reading::not_allowed(dirty_name()),
+        ];
+        for reading in named {
+            assert_eq!(reading.clone().fit_to_show().name(), clean, "{reading:?}");
+        }
+        let told = |text: String| Reading::foreign(text).fit_to_show().detail();
+        assert_eq!(told("é".repeat(200)), "é".repeat(200));
+        assert_eq!(told("é".repeat(60_000)), format!("{}…", "é".repeat(200)));
+        let result = Reading::approved("a\nresult is kept as it was written");
+        assert_eq!(result.clone().fit_to_show(), result);
+    }
 }

@@ -10,7 +10,7 @@ use protocol::{
 };
 use serde_json::value::RawValue;
 
-use crate::answer::{Answer, Reading, foreign, media_type, parse, readable};
+use crate::answer::{Answer, Reading, foreign, media_type, parse};
 use crate::contract::{Contract, Promise, StoredRequest};
 use crate::operations::{self, Operation};
 use crate::state::Ask;
@@ -163,8 +163,7 @@ fn is_word(text: &str) -> bool {
 /// A problem document of ours, or nothing.
 fn problem(answer: &Answer) -> Result<Problem, Reading> {
     media_type(answer, Problem::MEDIA_TYPE)?;
-    let mut problem: Problem = parse(&answer.body)?;
-    problem.detail = readable(&problem.detail);
+    let problem: Problem = parse(&answer.body)?;
     if problem.status == answer.status && problem.problem.status() == answer.status {
         Ok(problem)
     } else {

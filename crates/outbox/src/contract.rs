@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::answer::{Answer, Reading};
+use crate::answer::{Answer, Reading, foreign, is_readable};
 use crate::operations::Operation;
 use crate::settings::Settings;
 use crate::state::Ask;
@@ -34,6 +34,15 @@ impl Promise {
     #[must_use]
     pub const fn for_ever(identity: BankIdentity) -> Promise {
         Promise { identity, retention: SignedDuration::MAX, permanent: true }
+    }
+
+    /// Refused where the name that it gives us can't be shown: who it is, is never altered to make it so.
+    pub(crate) fn fit_to_show(self) -> Result<Promise, Reading> {
+        if is_readable(&self.identity.merchant) {
+            Ok(self)
+        } else {
+            foreign("its name for us has characters that can't be shown")
+        }
     }
 
     /// Whether its answer to a request that was first sent so long ago may be gone. One that was sent in the future was sent by a
@@ -73,6 +82,8 @@ impl StoredRequest {
 ///   a repeat. The key is the same in all of them.
 /// - The same arguments give the same call, in every version of the program: operations outlive it. [`Contract::call`] runs in a
 ///   commit of the file, so it is quick, and asks nobody.
+/// - Details and names of problems are for people and may be the other side's own words: before they are kept they are put on one
+///   line, without characters that act on a terminal or turn a line round, and cut after 200 characters. A result is kept as it is.
 /// - It answers always. A panic in it counts as a fault of the operation, and the third sets that aside.
 ///
 /// Whether the other side keeps its half (see the [crate's page](crate#what-the-other-side-must-do)) can't be found out from here.

@@ -26,6 +26,7 @@ use figures::Summarizing;
 use flight::Flight;
 
 use crate::answer::{self, CallError, Lost, Reading};
+use crate::contract::Promise;
 use crate::decide::{Queue, decide};
 use crate::events::Event as Told;
 use crate::operations::Operation;
@@ -337,6 +338,7 @@ impl Driver<'_> {
                 Ok(answer) => (contract.read_introduction(&answer, clock.now()), answer::date(&answer)),
                 Err(error) => (Err(Reading::from(error)), None),
             };
+            let promise = promise.and_then(Promise::fit_to_show).map_err(Reading::fit_to_show);
             let bank_at = date.filter(|_| promise.as_ref().err().is_none_or(|reading| !reading.is_transport()));
             Report::Introduced { generation, event: Event::Introduced(promise), bank_at }
         };

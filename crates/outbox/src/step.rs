@@ -35,7 +35,7 @@ pub struct Row {
 pub struct BankIdentity {
     /// The bank's own id.
     pub bank_id: Uuid,
-    /// Whom our secret names.
+    /// Whom our secret names. With a control character in it, or one that can't be seen, it is no introduction.
     pub merchant: String,
 }
 

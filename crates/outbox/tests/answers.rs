@@ -154,20 +154,6 @@ fn each_problem_of_ours_has_its_reading() {
 }
 
 #[test]
-fn the_banks_text_is_kept_short_and_on_one_line() {
-    let told = |detail: &str| {
-        let document = serde_json::to_value(Problem::new(ProblemType::RequestInvalid, detail)).unwrap_or_default();
-        match reads(&answer(400, "application/problem+json", document)) {
-            Reading::Refused { detail, .. } => detail,
-            other => format!("{other:?}"),
-        }
-    };
-    assert_eq!(told("wrong\u{1b}[2J\nmember"), "wrong [2J member");
-    assert_eq!(told(&"é".repeat(200)), "é".repeat(200));
-    assert_eq!(told(&"é".repeat(60_000)), format!("{}…", "é".repeat(200)));
-}
-
-#[test]
 fn a_409_can_say_that_the_banks_people_must_look() {
     let document =
         Problem { state: Some(OperationState::NeedsAttention), ..Problem::new(ProblemType::InProgress, "odd") };

@@ -102,6 +102,7 @@ impl Driver<'_> {
                 }
                 Err(error) => (Reading::from(error), None),
             };
+            let reading = reading.fit_to_show();
             store::points::reach(store::points::Point::Answered);
             if operation.state.is_final() {
                 store::points::reach(store::points::Point::TombstoneTold);

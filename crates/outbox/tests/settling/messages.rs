@@ -125,6 +125,67 @@ async fn a_message_goes_out_as_it_was_saved_with_what_its_contract_adds() -> Res
     Ok(())
 }
 
+/// Says of every answer what the other side may have put into it.
+struct Dirty {
+    name_for_us: &'static str,
+}
+
+const DIRTY: &str = "odd\u{1b}[2J\n\u{202e}word";
+
+impl Contract for Dirty {
+    fn introduction(&self) -> Call {
+        AnyAnswer.introduction()
+    }
+
+    fn read_introduction(&self, _: &Answer, _: jiff::Timestamp) -> Result<Promise, Reading> {
+        let merchant = self.name_for_us.to_owned();
+        Ok(Promise::for_ever(BankIdentity { bank_id: Uuid::from_u128(9), merchant }))
+    }
+
+    fn call(&self, ask: Ask, operation: &Operation, request: &StoredRequest) -> Option<Call> {
+        AnyAnswer.call(ask, operation, request)
+    }
+
+    fn read(&self, _: Ask, operation: &Operation, _: &StoredRequest, _: &Answer, _: jiff::Timestamp) -> Reading {
+        match operation.lane.as_str() {
+            "refused" => Reading::refused(DIRTY.to_owned(), DIRTY),
+            "attention" => Reading::BankAttention(DIRTY.to_owned()),
+            _ => Reading::trouble(DIRTY.to_owned()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_words_the_other_side_uses_file_and_screen_get_them_on_one_line() -> Result<()> {
+    let receiver = Receiver::new().await?;
+    let mut till = Till::new_with(Dirty { name_for_us: "shop" })?;
+    till.start_with(receiver.transport("")?)?;
+    let clean = "odd [2J  word";
+    for (lane, reason) in [("refused", format!("{clean}: {clean}")), ("attention", format!("bank: {clean}"))] {
+        let key = save(&till, message(lane, "/parcels")).await?.key;
+        let aside = till.until_state(key, State::NeedsAttention).await?;
+        assert_eq!(aside.reason, Some(reason));
+        let answers: Vec<_> = till.log(key).await?.into_iter().filter(|line| line.reading.is_some()).collect();
+        assert!(answers.iter().any(|line| line.detail == clean), "{answers:?}");
+    }
+    let key = save(&till, message("trouble", "/parcels")).await?.key;
+    let failed = till.until(key, "failed", |operation| operation.last_answer.is_some()).await?;
+    assert_eq!(failed.last_answer.as_deref(), Some(clean));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_for_us_that_cant_be_shown_is_no_introduction() -> Result<()> {
+    let receiver = Receiver::new().await?;
+    let mut till = Till::new_with(Dirty { name_for_us: DIRTY })?;
+    let key = save(&till, message("order-1", "/parcels")).await?.key;
+    till.start_with(receiver.transport("")?)?;
+    till.until_summary("refused", |summary| summary.bank_problem.as_deref() == Some("not-the-bank")).await?;
+    assert_eq!(till.operation(key).await?.state, State::Saved);
+    assert!(receiver.asked("POST").is_empty());
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_can_never_be_sent_is_not_saved_or_is_set_aside_and_holds_up_nobody() -> Result<()> {
     let receiver = Receiver::new().await?;
