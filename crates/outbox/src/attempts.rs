@@ -25,6 +25,8 @@ pub struct Attempt {
     /// - `sent` (its request is about to be sent: counted); `asked` (a look-up or its cancellation is);
     /// - `answer`, `no-answer` (with how it was read); `late-answer` (another end after its end: an alarm, no change); `not-kept`
     ///   (the row was not as it was left, so it is asked for again);
+    /// - `other-bank` (it belongs to another bank than the one that answers now, and waits for that one); `bank-back` (its bank is the
+    ///   one that answers again);
     /// - `resumed` (its owner died with it in flight); `stopped` (the program ended while its call ran); `put-back` (counted, and
     ///   not sent after all); `panicked` (a fault of this program or of a hook).
     pub event: String,

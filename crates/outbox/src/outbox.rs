@@ -148,8 +148,8 @@ impl Outbox {
     }
 
     /// Has `hook` run in the commit of each change of an operation, so that what the caller keeps beside it never disagrees: the
-    /// beginning of each call (request, look-up, cancellation), its end, what a start finds left in flight, and a refund that
-    /// follows its payment. It gets the operation as that commit leaves it. It doesn't run for what the caller does itself, in a
+    /// beginning of each call (request, look-up, cancellation), its end, what a start finds left in flight, a refund that
+    /// follows its payment, and that it waits for another bank or no more. It gets the operation as that commit leaves it. It doesn't run for what the caller does itself, in a
     /// transaction of its own ([`enqueue`](crate::enqueue), [`cancel`](crate::cancel),
     /// [`accept_offline`](crate::accept_offline)).
     ///
@@ -157,7 +157,7 @@ impl Outbox {
     /// brought to it more than once. Where it returns an error of the file itself (full, locked, I/O), the change is tried again
     /// until it is taken. Any other error, and a panic, counts as a fault of the operation: the change is taken back, the call
     /// made again later, and at the third fault it is set aside as `needs_attention` with what the bank said in its log. That
-    /// change, and the taking over at a start, stand even where the hook refuses them, so that nothing is stuck.
+    /// change, the taking over at a start, and that it waits for another bank, stand even where the hook refuses them, so that nothing is stuck.
     #[must_use]
     pub fn on_change(self, hook: OnChange) -> Outbox {
         Outbox { on_change: Some(hook), ..self }

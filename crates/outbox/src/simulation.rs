@@ -172,7 +172,7 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                     Event::MadeDue
                 }
                 Effect::Record(record) => {
-                    rows::record(&self.conn, &record, self.epoch)?;
+                    rows::record(&self.conn, &record, self.epoch, self.now, &nothing)?;
                     Event::Recorded
                 }
                 Effect::Abandon(_) => continue,

@@ -319,7 +319,7 @@ fn each_statement_over_what_is_open_reads_its_index() {
         make_due(&conn, MakeDue { which, shift: SignedDuration::from_secs(-1), aged: SignedDuration::ZERO }, 1, NOW)
             .unwrap();
     }
-    record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 1).unwrap();
+    record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 1, NOW, &nothing).unwrap();
     crate::summary(&conn, NOW).unwrap();
     for state in State::ALL {
         crate::list(&conn, crate::Filter { state: Some(state), ..crate::Filter::default() }).unwrap();
@@ -336,7 +336,7 @@ fn each_statement_over_what_is_open_reads_its_index() {
                 .is_err()
         );
     }
-    assert!(record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 0).is_err());
+    assert!(record(&conn, &Record { bank: Some(bank()), ..Record::default() }, 0, NOW, &nothing).is_err());
     assert!(crate::summary(&conn, NOW).is_err());
     let saved = crate::Filter { state: Some(State::Saved), ..crate::Filter::default() };
     assert!(crate::list(&conn, saved).is_err());

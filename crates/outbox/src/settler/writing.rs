@@ -7,7 +7,7 @@ use protocol::Key;
 use rusqlite::Connection;
 use store::{Priority, StorageError, WriteError};
 
-use super::{Driver, Report};
+use super::{Driver, Report, calling};
 use crate::events::Event as Told;
 use crate::rows::{self, RowError};
 use crate::step::{Event, MakeDue, Record};
@@ -90,11 +90,17 @@ impl Driver<'_> {
             }
             self.told_bank = Some(bank);
         }
-        let epoch = self.epoch;
-        let write = self.write(move |tx| rows::record(tx, &record, epoch));
+        let (epoch, now, hook) = (self.epoch, self.outbox.clock.now(), self.outbox.on_change.clone());
+        let write = self.write(move |tx| rows::record(tx, &record, epoch, now, &calling(hook.as_ref())));
+        let events = self.outbox.events.clone();
         let task = async move {
             match write.await {
-                Ok(()) => Report::Event(Event::Recorded),
+                Ok(changed) => {
+                    for operation in changed {
+                        let _ = events.send(Told::OperationChanged(Box::new(operation)));
+                    }
+                    Report::Event(Event::Recorded)
+                }
                 Err(WriteFailure::Fenced) => Report::Fenced,
                 Err(_) => Report::Event(Event::RecordFailed),
             }

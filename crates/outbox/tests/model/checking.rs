@@ -12,8 +12,9 @@ use crate::world::World;
 
 /// What of an operation's row is a change that the log must tell.
 fn told_of(operation: &Operation) -> impl PartialEq {
-    let Operation { state, attempts, cancel_wished_at, accepted_offline_at, tombstone, ref result, .. } = *operation;
-    (state, attempts, cancel_wished_at, accepted_offline_at, tombstone, result.is_some())
+    let Operation { state, attempts, cancel_wished_at, accepted_offline_at, tombstone, ref result, ref reason, .. } =
+        *operation;
+    (state, attempts, cancel_wished_at, accepted_offline_at, tombstone, result.is_some(), reason.clone())
 }
 
 impl World {

@@ -212,6 +212,7 @@ async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     bank.next([Do::HalfAfter]);
     bank.policy(None);
+    let mut events = till.outbox.subscribe();
     till.start(&bank)?;
     let key = till.pay(2490).await?.key;
     // The answer is lost, and by the next question another bank has that address.
@@ -229,9 +230,25 @@ async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
     till.until_state(next, State::Approved).await?;
     let asked = bank.seen("/").into_iter().filter(|seen| seen.key == Some(key.to_string())).count();
     assert_eq!((asked, bank.seen("/v1/operations").len()), (1, 0), "neither sent nor looked up elsewhere");
+    // It was told while it waited.
+    let mut reasons = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let Event::OperationChanged(operation) = event
+            && operation.key == key
+        {
+            reasons.push(operation.reason);
+        }
+    }
+    reasons.dedup();
+    assert_eq!(reasons, [None, Some(for_whom.clone())]);
     bank.become_again(first_bank);
     till.outbox.change_bank(transport(&bank)?);
     till.until_state(key, State::Approved).await?;
     assert_eq!(till.operation(key).await?.reason, None);
+    // And its log has both.
+    let log = till.log(key).await?;
+    let told: Vec<_> = log.iter().filter(|line| ["other-bank", "bank-back"].contains(&line.event.as_str())).collect();
+    let told: Vec<_> = told.into_iter().map(|line| (line.event.as_str(), line.detail.as_str())).collect();
+    assert_eq!(told, [("other-bank", for_whom.as_str()), ("bank-back", "")]);
     Ok(())
 }
