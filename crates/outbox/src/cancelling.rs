@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use crate::attempts::{self, Entry};
 use crate::columns::ms;
+use crate::one_row::one_row;
 use crate::operations::{Kind, Operation, by_key};
 use crate::refunds;
 use crate::state::State;
@@ -96,7 +97,7 @@ fn cancel_here(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> rusq
          WHERE key = ?1 AND state = 'saved'",
     )?
     .execute(params![key.as_bytes(), ms(now), by == CancelAs::WriteOff])
-    .map(|_| ())
+    .and_then(one_row)
 }
 
 /// Cancels one that somebody wished cancelled while a call ran, and of which the call showed that it never left after all.
@@ -110,10 +111,10 @@ fn wish(tx: &Connection, key: &Key, by: CancelAs, now: Timestamp) -> rusqlite::R
     tx.prepare_cached(
         "UPDATE operations SET cancel_wished_at = ?2, write_off = ?3, ask = 'cancel', updated_at = ?2, \
              due_at = CASE WHEN due_at IS NOT NULL THEN ?2 END \
-         WHERE key = ?1",
+         WHERE key = ?1 AND state IN ('sending', 'unknown', 'needs_attention') AND cancel_wished_at IS NULL",
     )?
     .execute(params![key.as_bytes(), ms(now), by == CancelAs::WriteOff])
-    .map(|_| ())
+    .and_then(one_row)
 }
 
 /// Why an operation is not accepted offline. Nothing was written.
@@ -149,8 +150,12 @@ pub fn accept_offline(tx: &Connection, key: &Key, now: Timestamp) -> Result<Oper
     if operation.cancel_wished_at.is_some() {
         return Err(AcceptError::CancelWished(Box::new(operation)));
     }
-    tx.prepare_cached("UPDATE operations SET accepted_offline_at = ?2, updated_at = ?2 WHERE key = ?1")?
-        .execute(params![key.as_bytes(), ms(now)])?;
+    tx.prepare_cached(
+        "UPDATE operations SET accepted_offline_at = ?2, updated_at = ?2 \
+         WHERE key = ?1 AND settled_at IS NULL AND accepted_offline_at IS NULL AND cancel_wished_at IS NULL",
+    )?
+    .execute(params![key.as_bytes(), ms(now)])
+    .and_then(one_row)?;
     attempts::append(tx, &Entry::new(key, operation.attempts, now, "accepted-offline"))?;
     by_key(tx, key)?.ok_or(AcceptError::Unknown)
 }

@@ -424,6 +424,7 @@ mod contract;
 mod events;
 mod export;
 mod failing;
+mod one_row;
 mod operations;
 mod outbox;
 mod outcome;

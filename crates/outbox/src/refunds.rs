@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::attempts::{self, Entry};
 use crate::columns::ms;
+use crate::one_row::one_row;
 use crate::operations::{Kind, Operation, by_key, refunds_of};
 use crate::state::State;
 
@@ -53,7 +54,8 @@ fn make_ready(tx: &Connection, refund: &Operation, payment: &Operation, now: Tim
         ms(now),
         payment.bank_id.as_ref().map(Uuid::as_bytes),
         payment.merchant
-    ])?;
+    ])
+    .and_then(one_row)?;
     let detail = "its payment is approved";
     attempts::append(tx, &Entry { detail, ..Entry::new(&refund.key, refund.attempts, now, "ready") })?;
     store::points::reach(store::points::Point::RefundReady);
@@ -81,6 +83,7 @@ fn cancel_with_payment(
         payment.tombstone,
         payment.bank_id.as_ref().map(Uuid::as_bytes),
         payment.merchant
-    ])?;
+    ])
+    .and_then(one_row)?;
     attempts::append(tx, &Entry { detail: &reason, ..Entry::new(&refund.key, refund.attempts, now, "cancelled") })
 }

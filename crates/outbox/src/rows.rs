@@ -21,6 +21,7 @@ use crate::attempts::{self, Entry};
 use crate::cancelling;
 use crate::columns::ms;
 use crate::contract::{Contract, StoredRequest};
+use crate::one_row::one_row;
 use crate::operations::{Operation, by_key, refunds_of};
 use crate::outcome::Change;
 use crate::refunds;
@@ -205,7 +206,8 @@ pub(crate) fn save(
     check_epoch(tx, saving.epoch)?;
     if let Some(until) = change.hold_until {
         tx.prepare_cached("UPDATE outbox SET hold_until = max(coalesce(hold_until, 0), ?1) WHERE id = 1")?
-            .execute([ms(until)])?;
+            .execute([ms(until)])
+            .and_then(one_row)?;
     }
     let is_final = saving.expected.is_final();
     let changed = if is_final { update_tombstone(tx, saving)? } else { update(tx, saving)? };
@@ -226,7 +228,8 @@ pub(crate) fn save(
             entry.event = "not-kept";
             attempts::append(tx, &entry)?;
             tx.prepare_cached("UPDATE operations SET due_at = ?1 WHERE key = ?2")?
-                .execute(params![ms(now), key.as_bytes()])?;
+                .execute(params![ms(now), key.as_bytes()])
+                .and_then(one_row)?;
             return Ok(Saved::NotKept(Box::new(by_key(tx, key)?.unwrap_or(operation))));
         }
         // What came after the end and brought no other end says nothing.
@@ -236,7 +239,9 @@ pub(crate) fn save(
         return late(tx, operation, change.state, change.result.clone(), entry, late_hook);
     }
     if change.contact {
-        tx.prepare_cached("UPDATE outbox SET last_contact_at = ?1 WHERE id = 1")?.execute([ms(now)])?;
+        tx.prepare_cached("UPDATE outbox SET last_contact_at = ?1 WHERE id = 1")?
+            .execute([ms(now)])
+            .and_then(one_row)?;
     }
     if let Some(state) = change.contradicts
         && !is_told(tx, key, change)?

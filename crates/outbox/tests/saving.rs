@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use outbox::{EnqueueError, Enqueued, Filter, Money, NewOperation, Request, State};
+use outbox::{AcceptError, CancelAs, CancelError, EnqueueError, Enqueued, Filter, Money, NewOperation, Request, State};
 use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::Connection;
 use store::{Priority, Schema, Store, WriteError};
@@ -296,4 +296,41 @@ fn the_next_attempt_is_of_one_that_may_be_made() {
     assert_eq!(next(), None, "it waits for another merchant");
     change("UPDATE outbox SET merchant = 'other'");
     assert_eq!(next(), Some(now()));
+}
+
+#[test]
+fn a_wish_whose_write_misses_its_row_is_an_error_and_leaves_nothing_behind() {
+    for (state, kind) in [("saved", "payment"), ("saved", "refund"), ("unknown", "payment"), ("accepted", "payment")] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path()).unwrap();
+        let key = save(&store, &new(100, "tok_visa").unwrap()).unwrap().operation.key;
+        let refund = Request::Refund { payment: key, amount: Amount::new(10).unwrap() };
+        save(&store, &NewOperation::new(Uuid::new_v4(), "sale-1", refund)).unwrap();
+        let before =
+            format!("UPDATE operations SET state = 'unknown' WHERE kind = 'payment' AND '{state}' = 'unknown'");
+        let lose = format!(
+            "CREATE TRIGGER lost BEFORE UPDATE ON operations WHEN OLD.kind = '{kind}' BEGIN SELECT RAISE(IGNORE); END"
+        );
+        store.write_blocking(Priority::Click, move |tx| tx.execute_batch(&format!("{before}; {lose}"))).unwrap();
+        let lost = if state == "accepted" {
+            let accepted = store.write_blocking(Priority::Click, move |tx| outbox::accept_offline(tx, &key, now()));
+            matches!(accepted, Err(WriteError::Refused(AcceptError::Sqlite(rusqlite::Error::StatementChangedRows(0)))))
+        } else {
+            let wished = move |tx: &Connection| outbox::cancel(tx, &key, CancelAs::Wish, now());
+            let cancelled = store.write_blocking(Priority::Click, wished);
+            matches!(cancelled, Err(WriteError::Refused(CancelError::Sqlite(rusqlite::Error::StatementChangedRows(0)))))
+        };
+        assert!(lost, "a {kind} of one that is {state}");
+        let (found, log) = store
+            .read_blocking(move |conn| {
+                Ok::<_, rusqlite::Error>((outbox::by_key(conn, &key)?, outbox::attempts(conn, &key)?))
+            })
+            .unwrap();
+        let found = found.unwrap();
+        assert!(
+            !found.state.is_final() && found.cancel_wished_at.is_none(),
+            "a {kind} of one that is {state}: {found:?}"
+        );
+        assert_eq!(log.len(), 1, "it was only saved: {log:?}");
+    }
 }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, named_params, params};
 use super::{Hook, RowError, check_epoch, leniently};
 use crate::attempts::{self, Entry};
 use crate::columns::{ms, stored};
+use crate::one_row::one_row;
 use crate::operations::{Operation, by_key};
 use crate::step::{BankIdentity, Record};
 
@@ -36,7 +37,8 @@ pub(crate) fn record(
         ":probe": record.probe_at.map(ms),
         ":gap": record.clock_gap_s,
         ":introduced": record.introduced_at.map(ms),
-    })?;
+    })
+    .and_then(one_row)?;
     match &record.bank {
         Some(bank) => mark_other_bank(tx, bank, now, hook),
         None => Ok(Vec::new()),
@@ -83,6 +85,6 @@ fn mark_other_bank(
 /// Another secret or address: whose Retry-After the file keeps from now on.
 pub(crate) fn change_address(tx: &Connection, address: &str, epoch: i64) -> Result<(), RowError> {
     check_epoch(tx, epoch)?;
-    tx.prepare_cached("UPDATE outbox SET address = ?1 WHERE id = 1")?.execute([address])?;
+    tx.prepare_cached("UPDATE outbox SET address = ?1 WHERE id = 1")?.execute([address]).and_then(one_row)?;
     Ok(())
 }

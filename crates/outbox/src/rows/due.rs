@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row as SqlRow, named_params, params};
 use super::{RowError, check_epoch};
 use crate::answer::TRANSPORT_WORDS;
 use crate::columns::{Ms, ms, stored, time};
+use crate::one_row::one_row;
 use crate::outcome::FAILS_BY_ITSELF;
 use crate::step::{BankIdentity, MakeDue, Row, Which};
 
@@ -174,5 +175,5 @@ fn mark_backlog(tx: &Connection) -> rusqlite::Result<()> {
          WHERE id = 1"
     ))?
     .execute([])
-    .map(|_| ())
+    .and_then(one_row)
 }

@@ -445,3 +445,65 @@ fn a_contradiction_is_told_once_whatever_comes_between() {
     }
     assert_eq!(told.into_inner(), 1);
 }
+
+/// A write to an operation that this condition fits changes nothing, and is no error of SQLite.
+fn lose_writes_to(conn: &Connection, condition: &str) -> rusqlite::Result<()> {
+    conn.execute_batch(&format!(
+        "CREATE TRIGGER lost BEFORE UPDATE ON operations WHEN {condition} BEGIN SELECT RAISE(IGNORE); END"
+    ))
+}
+
+/// A refund that waits for the payment.
+fn enqueue_refund(conn: &Connection) -> Anyhow<()> {
+    let request = Request::Refund { payment: key()?, amount: Amount::new(100)? };
+    let refund = NewOperation::new(Uuid::from_u128(2), "sale-1", request);
+    enqueue(conn, &refund, "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0c".parse()?, NOW)?;
+    Ok(())
+}
+
+fn is_a_lost_write<T>(result: &Result<T, RowError>) -> bool {
+    matches!(result, Err(RowError::Sqlite(rusqlite::Error::StatementChangedRows(0))))
+}
+
+#[test]
+fn a_write_that_misses_its_row_is_an_error_of_the_change() {
+    let key = key().unwrap();
+    let lost = |conn: &Connection, change: &Change| {
+        let saving = Saving {
+            key: &key,
+            expected: State::Sending,
+            begun: true,
+            wished: false,
+            change,
+            status: None,
+            bank_at: None,
+            epoch: 0,
+            now: NOW,
+        };
+        is_a_lost_write(&save(conn, &saving, &nothing, &|_, _, _| Ok(())))
+    };
+    // What waited for the payment gets its bytes, or is cancelled with it.
+    let declined = Change { state: State::Declined, result: Some("{}".to_owned()), ..approved("") };
+    for change in [approved(r#"{"id":"pay_1"}"#), declined] {
+        let conn = file("").unwrap();
+        enqueue_refund(&conn).unwrap();
+        conn.execute_batch("UPDATE operations SET state = 'sending', due_at = NULL WHERE kind = 'payment'").unwrap();
+        lose_writes_to(&conn, "OLD.kind = 'refund'").unwrap();
+        assert!(lost(&conn, &change), "{change:?}");
+    }
+    // One that is not as it was left is due at once.
+    let conn = file("UPDATE operations SET state = 'unknown', due_at = 900000").unwrap();
+    lose_writes_to(&conn, "TRUE").unwrap();
+    assert!(lost(&conn, &approved("{}")));
+    // What was wished cancelled while its call ran, and never left, is cancelled here.
+    let conn = file(IN_FLIGHT).unwrap();
+    crate::cancel(&conn, &key, crate::CancelAs::Wish, NOW).unwrap();
+    lose_writes_to(&conn, "NEW.state = 'cancelled'").unwrap();
+    let never_left = Change { state: State::Saved, result: None, due_at: Some(NOW), ..approved("") };
+    assert!(lost(&conn, &never_left));
+    // What is known of the bank has a row of its own.
+    let conn = file("").unwrap();
+    conn.execute_batch("CREATE TRIGGER lost BEFORE UPDATE ON outbox BEGIN SELECT RAISE(IGNORE); END").unwrap();
+    assert!(is_a_lost_write(&record(&conn, &Record::default(), 0, NOW, &nothing)));
+    assert!(is_a_lost_write(&change_address(&conn, "http://127.0.0.1", 0)));
+}
