@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// A duration from nothing up to and with `most`, in milliseconds.
-    pub fn up_to(&mut self, most: SignedDuration) -> SignedDuration {
+    pub(crate) fn up_to(&mut self, most: SignedDuration) -> SignedDuration {
         let most_ms = u64::try_from(most.as_millis()).unwrap_or(0);
         let drawn = self.next() % most_ms.saturating_add(1);
         SignedDuration::from_millis(i64::try_from(drawn).unwrap_or(0))
@@ -42,11 +42,11 @@ pub struct Backoff {
 
 impl Backoff {
     /// How long to wait after `failures` failures in a row (1 is the first), in whole milliseconds.
-    pub fn delay(&self, failures: u32, random: &mut Random) -> SignedDuration {
+    pub(crate) fn delay(&self, failures: u32, random: &mut Random) -> SignedDuration {
         random.up_to(self.bound(failures))
     }
 
-    /// The longest that [`Backoff::delay`] draws.
+    /// The longest wait after `failures` failures in a row (1 is the first): anything between nothing and it is drawn.
     #[must_use]
     pub fn bound(&self, failures: u32) -> SignedDuration {
         let doublings = failures.saturating_sub(1).min(30);

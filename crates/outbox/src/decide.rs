@@ -3,8 +3,8 @@
 //! The state of the queue goes in with one event, the time and some chance; the new state comes out with the effects that a
 //! driver performs and reports on. The rows themselves stay in the file; only those in flight are known here.
 //!
-//! Users of the crate don't need it: [`Outbox`](crate::Outbox) drives it. It is public so that schedules can be run through it
-//! that no clock and no socket would give.
+//! Users of the crate don't need it: [`Outbox`](crate::Outbox) drives it. It is public, with the types that only it deals in, so
+//! that tests can run schedules through it that no clock and no socket would give. What is in here may change with any version.
 //!
 #![doc = include_str!("../../../docs/OUTBOX.md")]
 
@@ -18,10 +18,11 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use protocol::Key;
 
-use crate::backoff::Random;
+pub use crate::backoff::Random;
 use crate::breaker::Breaker;
 pub use crate::contract::Promise;
 use crate::failing::Failing;
+pub use crate::outcome::Change;
 use crate::pacing::Drain;
 use crate::settings::Settings;
 pub use crate::state::Next;

@@ -448,7 +448,7 @@ pub mod decide;
 
 pub use attempts::{Attempt, attempts};
 pub use awaited::{last_answer, starts, tombstones_for};
-pub use backoff::{Backoff, Random};
+pub use backoff::Backoff;
 pub use bank::BankContract;
 pub use cancelling::{AcceptError, CancelAs, CancelError, Cancelled, accept_offline, cancel};
 pub use changes::{Changes, bank_asked, changed_since, last_change};
@@ -458,7 +458,6 @@ pub use events::Event;
 pub use export::{ExportError, export};
 pub use operations::{Filter, Kind, Money, Operation, by_intent, by_key, list, refunds_of, replacement_of};
 pub use outbox::{Ended, OnChange, OnLateAnswer, Outbox, StartError};
-pub use outcome::Change;
 pub use rows::LateAnswer;
 pub use saving::{EnqueueError, Enqueued, Message, NewOperation, Request, enqueue};
 pub use settings::Settings;

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::{Answer, CallError, Lost, Reading};
 use outbox::bank::{Expected, read, read_lookup, read_policy};
-use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Next, Promise, Queue, Row, Which, decide};
-use outbox::{Ask, Change, Settings, State};
+use outbox::decide::{BankIdentity, Change, Effect, Event, MakeDue, Next, Promise, Queue, Row, Which, decide};
+use outbox::{Ask, Settings, State};
 use protocol::{Currency, Key, Kind, OperationState, Outcome, Policy, Problem, ProblemType};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use outbox::decide::{Event, MakeDue, Next, Row, Which};
-use outbox::{Ask, Change, Settings, State};
+use outbox::decide::{Change, Event, MakeDue, Next, Row, Which};
+use outbox::{Ask, Settings, State};
 use protocol::Key;
 
 /// A row.

@@ -1,7 +1,8 @@
 //! What must hold at every call, at every outcome and at every moment.
 
 use jiff::Timestamp;
-use outbox::{Ask, Change, State};
+use outbox::decide::Change;
+use outbox::{Ask, State};
 use protocol::Key;
 
 use crate::bank::Truth;

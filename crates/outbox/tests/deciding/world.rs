@@ -2,8 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use outbox::answer::{Lost, Reading};
-use outbox::decide::{BankIdentity, Effect, Event, MakeDue, Next, Promise, Queue, Record, Row, Wake, decide};
-use outbox::{Ask, Change, Random, Settings, State};
+use outbox::decide::{
+    BankIdentity, Change, Effect, Event, MakeDue, Next, Promise, Queue, Random, Record, Row, Wake, decide,
+};
+use outbox::{Ask, Settings, State};
 use proptest::test_runner::TestCaseError;
 use protocol::{Key, Outcome};
 use uuid::Uuid;

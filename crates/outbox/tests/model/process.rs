@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
-use outbox::{BankContract, Ended, LateAnswer, Operation, Outbox, Random, Settings, State};
+use outbox::decide::Random;
+use outbox::{BankContract, Ended, LateAnswer, Operation, Outbox, Settings, State};
 use protocol::Key;
 use rusqlite::Connection;
 use store::{Migration, Schema, Store};

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use outbox::answer::{Lost, Reading};
-use outbox::decide::{Effect, Event, Next, Queue, Row, decide};
-use outbox::{Ask, Change, Settings, State};
+use outbox::decide::{Change, Effect, Event, Next, Queue, Row, decide};
+use outbox::{Ask, Settings, State};
 use protocol::Outcome;
 
 use crate::page::{REST, grouped, rest_last, table};

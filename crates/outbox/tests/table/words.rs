@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use jiff::{SignedDuration, Timestamp};
-use outbox::decide::{BankIdentity, Next, Promise, Row};
-use outbox::{Ask, Change, Settings, State};
+use outbox::decide::{BankIdentity, Change, Next, Promise, Row};
+use outbox::{Ask, Settings, State};
 use protocol::Key;
 use uuid::Uuid;
 
