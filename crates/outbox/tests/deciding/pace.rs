@@ -113,7 +113,7 @@ fn after_an_outage_twenty_go_in_the_first_second_and_twice_as_many_in_each_that_
 
 #[test]
 fn a_bank_that_says_who_it_is_and_completes_nothing_is_asked_ever_more_seldom() {
-    let mut world = World::new(1, 1).unwrap();
+    let mut world = World::new(1, 200).unwrap();
     let mut probes = 0;
     let end_ms = world.true_ms + 3_600_000;
     let played = play(&mut world, end_ms, |world, pending| match pending {
