@@ -15,6 +15,7 @@
 //! says so and fails.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -331,7 +332,7 @@ async fn ship(shop: &Shop, parcels: &[Parcel]) -> Result<()> {
     Ok(())
 }
 
-async fn run(folder: &Path, keeps_keys: bool) -> Result<()> {
+async fn run(folder: &Path, keeps_keys: bool, said: &mut String) -> Result<()> {
     let partner = Partner::open(folder, keeps_keys)?;
     let (address, serving) = partner.listen(([127, 0, 0, 1], 0).into()).await?;
     let parcels: Vec<_> = (0..=PARCELS)
@@ -361,7 +362,7 @@ async fn run(folder: &Path, keeps_keys: bool) -> Result<()> {
     let saved = shop.store.read(|conn| conn.query_row("SELECT count(*) FROM operations", [], |row| row.get(0))).await?;
     let (approved, declined) = (shop.count(outbox::State::Approved).await?, shop.count(outbox::State::Declined).await?);
     shop.close().await?;
-    report(&partner, &Books { saved, waited, approved, declined, attention: summary.needs_attention }).await
+    report(&partner, &Books { saved, waited, approved, declined, attention: summary.needs_attention }, said).await
 }
 
 /// What the shop has on its side.
@@ -374,34 +375,36 @@ struct Books {
 }
 
 /// Compares the shop's books with the partner's.
-async fn report(partner: &Partner, books: &Books) -> Result<()> {
+async fn report(partner: &Partner, books: &Books, said: &mut String) -> Result<()> {
     let count = |counter: &AtomicU32| counter.load(Ordering::Relaxed);
     let (requests, dropped) = (count(&partner.requests), count(&partner.answers_dropped));
     let counted = partner.counted().await?;
     let deliveries: u32 = counted.values().sum();
     let twice = counted.values().filter(|&&times| times != 1).count();
-    println!(
+    writeln!(
+        said,
         "{} webhooks saved, with two clicks each; {} waited for the partner over a restart",
         books.saved, books.waited
-    );
-    println!(
-        "{requests} requests came; {dropped} answers were lost, {} said to come later",
-        count(&partner.told_to_wait)
-    );
-    println!(
-        "{deliveries} deliveries counted for {} parcels; {} webhook refused for good",
-        counted.len(),
-        books.declined
-    );
+    )?;
+    let waits = count(&partner.told_to_wait);
+    writeln!(said, "{requests} requests came; {dropped} answers were lost, {waits} said to come later")?;
+    let (parcels, declined) = (counted.len(), books.declined);
+    writeln!(said, "{deliveries} deliveries counted for {parcels} parcels; {declined} webhook refused for good")?;
 
     // The books are worth something only where what they are about really happened.
-    ensure!(dropped > 0 && count(&partner.told_to_wait) == 1 && books.waited > 0, "the partner behaved too well");
+    ensure!(dropped > 0 && waits == 1 && books.waited > 0, "the partner behaved too well");
     ensure!(requests > books.saved, "nothing was ever repeated");
     ensure!(twice == 0, "{twice} parcels were not counted exactly once");
     ensure!(books.saved == PARCELS + 1 && counted.len() == PARCELS as usize, "something is missing");
     ensure!((books.approved, books.declined, books.attention) == (PARCELS, 1, 0), "the shop has it otherwise");
-    println!("each exactly once");
+    writeln!(said, "each exactly once")?;
     Ok(())
+}
+
+/// All of it, within its limit. What there is to say of it stands in `said`, also where it fails.
+pub(crate) async fn play(keeps_keys: bool, said: &mut String) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    tokio::time::timeout(LIMIT, run(folder.path(), keeps_keys, said)).await.context("it took too long")?
 }
 
 #[tokio::main]
@@ -411,6 +414,8 @@ async fn main() -> Result<()> {
         Some("--forgetful") => false,
         Some(other) => anyhow::bail!("{other}: no such option; there is --forgetful"),
     };
-    let folder = tempfile::tempdir()?;
-    tokio::time::timeout(LIMIT, run(folder.path(), keeps_keys)).await.context("it took too long")?
+    let mut said = String::new();
+    let played = play(keeps_keys, &mut said).await;
+    print!("{said}");
+    played
 }

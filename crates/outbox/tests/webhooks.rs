@@ -1,37 +1,15 @@
-//! The example, run as a stranger would run it: so that it stays true.
+//! The example, compiled into this test and played: so that it stays true, whatever was built before.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::SystemTime;
+#[path = "../examples/webhooks.rs"]
+#[expect(dead_code, reason = "its main is for whoever runs it alone")]
+mod webhooks;
 
 type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// The built example. It is built together with the tests, unless this file alone was asked for.
-fn program() -> Checked<PathBuf> {
-    let deps = std::env::current_exe()?;
-    let profile = deps.parent().and_then(Path::parent).ok_or("no build folder")?;
-    let program = profile.join(format!("examples/webhooks{}", std::env::consts::EXE_SUFFIX));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/webhooks.rs");
-    let built = std::fs::metadata(&program).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    if built < std::fs::metadata(source)?.modified()? {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--offline", "--package", "outbox", "--example", "webhooks"]);
-        cargo.arg("--target-dir").arg(profile.parent().ok_or("no target folder")?);
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        if !cargo.status()?.success() {
-            return Err("the example does not build".into());
-        }
-    }
-    Ok(program)
-}
-
-fn run(arguments: &[&str]) -> Checked<(Output, String)> {
-    // It ends by itself, within its own limit.
-    let output = Command::new(program()?).args(arguments).output()?;
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Ok((output, text))
+/// How it ended, and what it said.
+async fn played(keeps_keys: bool) -> (anyhow::Result<()>, String) {
+    let mut said = String::new();
+    (webhooks::play(keeps_keys, &mut said).await, said)
 }
 
 /// The number that stands before those words.
@@ -40,10 +18,10 @@ fn number_before(words: &str, text: &str) -> Checked<u32> {
     Ok(before.rsplit([' ', '\n']).next().unwrap_or_default().parse()?)
 }
 
-#[test]
-fn webhooks_through_a_partner_that_misbehaves_count_exactly_once() -> Checked {
-    let (output, text) = run(&[])?;
-    assert!(output.status.success(), "{text}");
+#[tokio::test]
+async fn webhooks_through_a_partner_that_misbehaves_count_exactly_once() -> Checked {
+    let (ended, text) = played(true).await;
+    assert!(ended.is_ok(), "{ended:?}: {text}");
     assert_eq!(number_before(" webhooks saved", &text)?, 31);
     assert!(number_before(" waited for the partner over a restart", &text)? > 0);
     let (requests, lost) = (number_before(" requests came", &text)?, number_before(" answers were lost", &text)?);
@@ -54,11 +32,11 @@ fn webhooks_through_a_partner_that_misbehaves_count_exactly_once() -> Checked {
     Ok(())
 }
 
-#[test]
-fn a_partner_that_keeps_no_keys_counts_twice_and_the_program_says_so() -> Checked {
-    let (output, text) = run(&["--forgetful"])?;
-    assert!(!output.status.success(), "{text}");
+#[tokio::test]
+async fn a_partner_that_keeps_no_keys_counts_twice_and_the_program_says_so() -> Checked {
+    let (ended, text) = played(false).await;
+    let error = ended.err().ok_or("it ended well")?.to_string();
     assert!(number_before(" deliveries counted", &text)? > number_before(" parcels;", &text)?, "{text}");
-    assert!(number_before(" parcels were not counted exactly once", &text)? > 0, "{text}");
+    assert!(number_before(" parcels were not counted exactly once", &error)? > 0, "{error}");
     Ok(())
 }
