@@ -56,6 +56,9 @@ pub enum CancelError {
 /// until it says `cancelled`, or that it ended otherwise after all. The refunds that wait for a payment which is cancelled here
 /// and now go with it. No hook runs: what the caller keeps beside it, it writes in this same transaction.
 ///
+/// It is no method of [`Outbox`](crate::Outbox), and `now` is the caller's, because it is a part of the caller's transaction: what
+/// stands beside it there (an entry of an audit) has the same time, and a program that settles nothing can cancel too.
+///
 /// A [`Contract`](crate::Contract) without a call for [`Ask::Cancel`](crate::Ask::Cancel) tells nobody: then cancel only what is
 /// `saved`; all else would need attention, for good.
 ///
@@ -135,7 +138,8 @@ pub enum AcceptError {
 }
 
 /// Marks a payment as accepted before the bank has answered, in the caller's transaction: the goods are gone, at the shop's
-/// risk. Its bytes stay as they are, and it goes on being tried. The same again changes nothing. No hook runs.
+/// risk. Its bytes stay as they are, and it goes on being tried. The same again changes nothing. No hook runs, and `now` is the
+/// caller's, as with [`cancel`].
 ///
 /// # Errors
 /// See [`AcceptError`].
