@@ -122,12 +122,12 @@
 //! # What an operation is in each state
 //! | [`State`] | It means | What the outbox does next | What you may do | What never happens |
 //! |---|---|---|---|---|
-//! | `saved` | Durable, and no byte of it ever left; what was counted as an attempt made no connection. A refund may have no bytes yet | Sends it, as soon as the bank has said who it is, nothing older is unsettled in its lane, and fewer than four calls run. A refund waits for its payment | [`cancel`] it: it ends at once. [`accept_offline`], of a payment | Sent with other bytes or under another key |
-//! | `sending` | A call runs (no `due_at`), or the bank said that it is at it (`due_at` is when it is asked again) | Takes the answer. Where the process dies, the next start makes it `unknown` | `cancel`: the wish is saved, the call ends first, and what it brings counts. `accept_offline` | Back to `saved` once a byte may have left |
+//! | `saved` | Durable, and no byte of it ever left; what was counted as an attempt made no connection. A refund may have no bytes yet | Sends it, when it is due (at once, and after its back-off where no connection was made), as soon as the bank has said who it is, nothing older is unsettled in its lane, and fewer than four calls run. A refund waits for its payment | [`cancel`] it: it ends at once. [`accept_offline`], of a payment | Sent with other bytes or under another key |
+//! | `sending` | A call runs (no `due_at`), or the bank said that it is at it (`due_at` is when it is asked again) | Takes the answer, or asks again when that is due. Where the process dies, the next start makes it `unknown` | `cancel`: the wish is saved, the call ends first, and what it brings counts. `accept_offline` | Back to `saved` once a byte may have left |
 //! | `unknown` | Perhaps sent; no valid answer that ends it | Sends the same bytes under the same key, after its back-off; looks it up first where it is older than the bank's retention, or the bank's answer has expired | `cancel`: from the wish on only the cancellation is sent. `accept_offline` | "Failed"; a new key; given up |
 //! | `approved` | Final. The bank did it: the money moved, the message was taken | Gives the refunds that waited for it their bytes, in the same commit. Sends nothing more | Refund it, a payment | Any change. Another end that comes later is an alarm |
 //! | `declined` | Final. The bank refused it for good: no money moved | Cancels the refunds that waited for it, in the same commit. Sends nothing more | Save another in its place, [once](NewOperation::replacing), with a key of its own | Any change; a second try of this key |
-//! | `cancelled` | Final. It was never sent, or the bank confirmed that this key never charges | Cancels the refunds that waited for it. While it is a [`tombstone`](Operation::tombstone), tells the bank that this key shall never charge | Save another in its place, once | Any change; sent |
+//! | `cancelled` | Final. It was never sent, or the bank confirmed that this key never charges | Cancels the refunds that waited for it, in the same commit. While it is a [`tombstone`](Operation::tombstone), tells the bank that this key shall never charge | Save another in its place, once | Any change; sent. Another end that the bank tells is an alarm |
 //! | `needs_attention` | A person must look; [`reason`](Operation::reason) says why | Looks it up, every 15 min, at each start and [`check_now`](Outbox::check_now): an end that is found there is its end. Lets the next in its lane go | Settle it at the bank; `cancel` it there; refund it (that waits), `accept_offline` | Sent again; dropped; made final by hand |
 //!
 //! `needs_attention` comes from: a definite refusal (`request-invalid: …`), the bank's own word that its people must look
@@ -136,7 +136,8 @@
 //! handling (`fault: …`).
 //!
 //! An operation that is open may wait with the reason `other-bank: MERCHANT at BANK`: it is bound to the bank that its first
-//! call was meant for, and is sent, looked up and cancelled only there. While it is unsettled it holds its lane.
+//! call was meant for, and is sent, looked up and cancelled only there. While it is unsettled it holds its lane. That it begins to
+//! wait so, and ends, is a change of it like any other: in its log, with an event.
 //!
 //! To save, to read and to cancel, no task needs to run: what is saved waits for the next one.
 //!
@@ -150,7 +151,7 @@
 //! | `Cancelled` | 410 `operation-cancelled` | `cancelled` | |
 //! | `InProgress` | 409 | `sending` | the same again, not before its `Retry-After` |
 //! | `Busy` | 429, 503 with `Retry-After` | `unknown` | **nothing at all** is sent before `Retry-After`; then the same again |
-//! | `Trouble` | any other 5xx with a problem document | `unknown` | the same again after its own back-off; others go on |
+//! | `Trouble` | any other 5xx with a problem document | `unknown` | the same again after its own back-off; others go on, unless the bank fails at five different ones and completes none between: then all of it is asked for one at a time |
 //! | `Expired` | 410 `key-expired` | `unknown` | looked up at once |
 //! | `UnknownKey` | a look-up's 404 | `unknown` | sent again where keys are [permanent](Promise::permanent); else it is `needs_attention` |
 //! | `Refused`, `BankAttention` | 400, 404, 413, 415, 422; 409 with that state | `needs_attention` | looked up every 15 min |
@@ -161,7 +162,9 @@
 //!
 //! The same answer to a look-up or to a cancellation does the same: an end is an end, what is refused needs attention, and after
 //! everything else the same question is asked again with the same pauses. A request, once a cancellation is wished, is never sent
-//! again. What needs attention stays so until there is an end.
+//! again. What needs attention stays so until there is an end. Of a *tombstone* nothing changes but that it is one: `Cancelled` ends
+//! it, another end ends it with an alarm ([`on_late_answer`](Outbox::on_late_answer)), `BankAttention`, `Refused` and `UnknownKey`
+//! are an alarm too and it is told again after 15 min, and after everything else it is told again with the same pauses.
 //!
 //! # What is promised
 //! - **Durable first.** [`Store::write`](store::Store::write) answers after the commit is on the disk. An attempt is counted in
@@ -170,12 +173,14 @@
 //!   of either.
 //! - **Order.** In each [lane](NewOperation::lane) one at a time, in the order of saving, whatever the clocks say; what is
 //!   final or needs attention lets the next go. Over all lanes the oldest first, [four](Settings::in_flight_max) at once; a
-//!   stuck one holds up its own lane and no other.
+//!   stuck one holds up its own lane and no other. So what failed three times in a row goes after what did not, what is only
+//!   looked up or told as cancelled after all that is to be settled, and what the process died with twice last, and alone.
 //! - **Back-off** after each failure of an operation: anything between nothing and 0.5 s, doubled with each failure in a row up
 //!   to 30 s. No limit on attempts, ever.
 //! - **One breaker.** It opens where no valid answer comes. While it is open, one question at a time goes out
 //!   ([`Contract::introduction`]), with the same back-off, that only a completed operation resets. When the bank has said who
-//!   it is, what waited for the way is due at once, and goes out at 20 in the first second, doubling each second.
+//!   it is, what waited for the way is due at once, and goes out at 20 in the first second, doubling each second; only what
+//!   failed three times in a row keeps its own back-off, as the way may be broken for it alone.
 //! - **`Retry-After`** is believed from 1 s to 15 min, with up to 1 s on top, and is kept in the file: no wake, no button and
 //!   no restart passes it.
 //! - **Liveness.** After faults have ended, everything that is `saved`, `sending` or `unknown`, and belongs to the bank that
@@ -329,8 +334,10 @@
 //! A **refund** is an operation of its own, with its own intent and key, for a payment of this file in any state but declined
 //! or cancelled, and never for more than what is left of it: refunds under way count. While its payment is open it is `saved`,
 //! has no bytes and holds up no lane. The commit that stores the payment's approval gives it its bytes (so an approved
-//! payment's result must be an object with the bank's `id`); any other end of the payment cancels it. A payment that needs
-//! attention blocks it ([`Summary::blocked`]).
+//! payment's result must be an object with the bank's `id`); any other end of the payment cancels it, with the reason
+//! `payment-declined` or `payment-cancelled`. Where it was the bank that said so, nobody is told: no copy of this file can have got
+//! bytes for it. Where the payment was cancelled here alone, and where the refund itself was, it is a tombstone like any other, told
+//! to the payment's bank where that is known. A payment that needs attention blocks it ([`Summary::blocked`]).
 //!
 //! [`cancel`] ends what is `saved` in the commit that wishes it. The bank is told all the same, in the background: the file may
 //! be a copy of one that did send it. If the bank says that it ended otherwise, that goes to
