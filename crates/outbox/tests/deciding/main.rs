@@ -16,6 +16,10 @@ use crate::world::{Checked, World};
 
 const CASES: u32 = 3_000;
 
+/// The next round is only played where one misses something. What is rarest comes some thirty times in each, so that all of these
+/// miss the same is no chance any more.
+const ROUNDS_MAX: u64 = 4;
+
 /// One schedule: anything happens, and then all heals.
 fn schedule(seed: u64, steps: u32, operations: u64) -> Checked {
     let mut world = World::new(seed, operations)?;
@@ -59,13 +63,19 @@ fn under_every_schedule_the_rules_hold_and_in_the_end_all_is_settled() {
     let given = std::env::var("DECIDING_SEED").ok();
     let seed = given.as_ref().map_or_else(rand::random, |seed| seed.parse::<u64>().unwrap());
     println!("DECIDING_SEED={seed}");
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config { cases: CASES, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let drawn = (any::<u64>(), 0..600_u32, 1..25_u64);
-    let ran = runner.run(&drawn, |(seed, steps, operations)| schedule(seed, steps, operations));
-    assert!(ran.is_ok(), "DECIDING_SEED={seed}: {}", ran.unwrap_err());
+    for round in 0..ROUNDS_MAX {
+        let seed = seed.wrapping_add(round);
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let config = Config { cases: CASES, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+        let drawn = (any::<u64>(), 0..600_u32, 1..25_u64);
+        let ran = runner.run(&drawn, |(seed, steps, operations)| schedule(seed, steps, operations));
+        assert!(ran.is_ok(), "DECIDING_SEED={seed}: {}", ran.unwrap_err());
+        if rare::counts().iter().all(|(_, count)| *count > 0) {
+            break;
+        }
+    }
     let counts = rare::counts();
     for (what, count) in &counts {
         println!("{count:6} × {what}");
