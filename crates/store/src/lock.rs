@@ -44,9 +44,18 @@ fn holder(pid: Option<u32>) -> String {
     }
 }
 
+/// Writes over what an earlier owner left, which takes no room where there was something. Where it can't be, nobody is named rather than
+/// somebody who is gone.
+fn name_owner(file: &mut File) -> std::io::Result<()> {
+    let text = format!("{}\n", std::process::id());
+    let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(text.as_bytes()));
+    let kept = if written.is_ok() { text.len() as u64 } else { 0 };
+    written.and(file.set_len(kept))
+}
+
 impl LockFile {
-    /// Takes the lock at once or not at all. The file holds the owner's process id, for people; it stays behind when
-    /// the lock is let go, because removing it would let two owners in.
+    /// Takes the lock at once or not at all. The file holds the owner's process id, for people, where the disk has room for it; it stays
+    /// behind when the lock is let go, because removing it would let two owners in.
     ///
     /// # Errors
     /// [`LockError::Held`] where another process, or another value in this one, has it.
@@ -63,9 +72,10 @@ impl LockFile {
             }
             Err(TryLockError::Error(cause)) => return Err(io(cause)),
         }
-        file.set_len(0).map_err(io)?;
-        file.seek(SeekFrom::Start(0)).map_err(io)?;
-        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        if let Err(error) = name_owner(&mut file) {
+            // Only for people: the lock is the system's. What is wrong with the disk says whoever has something to write there.
+            tracing::warn!(path = %path.display(), %error, "the owner's process id could not be written into the lock file");
+        }
         Ok(LockFile { path: path.to_owned(), _file: file })
     }
 
