@@ -249,9 +249,28 @@ impl Default for Filter {
 
 /// Operations in the order of saving. Page on with the last one's `seq`.
 ///
+/// What is open has an index of its own. What has ended has none by its state, as every settlement would have to pay for it: it is
+/// read in the order of saving until as many are found as were asked for. Where they may be rare (declined or cancelled, in a file
+/// of millions), bound it by [`Filter::before_seq`] and [`Filter::after_seq`].
+///
 /// # Errors
 /// The file could not be read.
 pub fn list(conn: &Connection, filter: Filter) -> rusqlite::Result<Vec<Operation>> {
+    conn.prepare_cached(&listing(filter))?
+        .query_map(
+            params![
+                filter.state.map(State::as_str),
+                filter.before_seq.unwrap_or(i64::MAX),
+                filter.after_seq.unwrap_or(i64::MIN),
+                filter.limit
+            ],
+            from_row,
+        )?
+        .collect()
+}
+
+/// The statement of a list: its state, before, after, limit.
+fn listing(filter: Filter) -> String {
     let order = if filter.newest_first { "DESC" } else { "ASC" };
     // What is open has an index of its own, that stays small; what is final is most of the table.
     let open = concat!("INDEXED BY operations_open WHERE ", open!(), " AND state = ?1");
@@ -260,17 +279,31 @@ pub fn list(conn: &Connection, filter: Filter) -> rusqlite::Result<Vec<Operation
         Some(state) if state.is_final() => "WHERE state = ?1",
         Some(_) => open,
     };
-    conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM operations {among} AND seq < ?2 AND seq > ?3 ORDER BY seq {order} LIMIT ?4"
-    ))?
-    .query_map(
-        params![
-            filter.state.map(State::as_str),
-            filter.before_seq.unwrap_or(i64::MAX),
-            filter.after_seq.unwrap_or(i64::MIN),
-            filter.limit
-        ],
-        from_row,
-    )?
-    .collect()
+    format!("SELECT {COLUMNS} FROM operations {among} AND seq < ?2 AND seq > ?3 ORDER BY seq {order} LIMIT ?4")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_within_its_bounds_in_its_order_and_nothing_is_sorted() {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(&crate::MIGRATIONS.concat()).unwrap();
+        for state in State::ALL.map(Some).into_iter().chain([None]) {
+            for newest_first in [false, true] {
+                let sql = listing(Filter { state, newest_first, ..Filter::default() });
+                let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let values = params![state.map(State::as_str), i64::MAX, i64::MIN, 100];
+                let steps: Vec<String> =
+                    plan.query_map(values, |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
+                let by = if state.is_some_and(|state| !state.is_final()) {
+                    "SEARCH operations USING INDEX operations_open (seq>? AND seq<?)"
+                } else {
+                    "SEARCH operations USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+                };
+                assert_eq!(steps, [by], "{sql}");
+            }
+        }
+    }
 }
