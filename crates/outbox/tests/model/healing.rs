@@ -24,9 +24,7 @@ impl World {
         for bank in [0, 1, 0] {
             self.at[self.address] = bank;
             self.at[1 - self.address] = 1 - bank;
-            // Somebody enters the secret: which bank it is, is asked anew.
-            self.change_bank(self.address)?;
-            self.settle()?;
+            // Nobody says so: the till finds out by itself which bank answers there now.
             self.until_settled(bank, "by itself", |world, place| world.is_owed_by_itself(place, bank))?;
             // What was set aside, and what the bank would not be told, is looked up every 15 min, or at once on this.
             self.check_now()?;
