@@ -89,7 +89,7 @@ fn a_saved_operation_has_its_exact_request_and_the_first_line_of_its_log() {
 }
 
 #[test]
-fn what_saving_gives_is_what_a_look_finds() {
+fn what_saving_gives_is_what_reading_finds() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     // Finer than a millisecond, before and after the epoch: the file keeps no more.

@@ -63,7 +63,7 @@ fn text(conn: &Connection, column: &str) -> rusqlite::Result<String> {
 }
 
 #[test]
-fn a_look_permits_one_sending_and_none_after_a_death() {
+fn a_look_up_permits_one_sending_and_none_after_a_death() {
     let conn = file("UPDATE operations SET state = 'unknown', ask = 'resend'").unwrap();
     let row = found(&conn).unwrap();
     let beginning =

@@ -158,7 +158,7 @@ fn what_completes_makes_the_next_outage_a_new_one() {
 }
 
 #[test]
-fn what_is_saved_while_the_file_is_looked_at_is_looked_for_at_once() {
+fn what_is_saved_while_the_file_is_scanned_is_scanned_for_at_once() {
     let mut world = World::new(1, 0).unwrap();
     let begin_ms = world.true_ms;
     play(&mut world, begin_ms + 1, |world, pending| world.end(pending)).unwrap();

@@ -210,7 +210,7 @@ fn a_wish_that_meets_a_call_that_never_left_is_granted_at_once() {
 }
 
 #[test]
-fn a_look_of_a_dead_owner_permits_no_sending() {
+fn a_look_up_of_a_dead_owner_permits_no_sending() {
     let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: Lost::Reset } };
     let (day, dies) = (Step::Suspend { seconds: 90_000 }, Step::DieAtCommit { nth: 1 });
     let steps = [pay(0), Step::Flow { calls: 1 }, lost, day, Step::Flow { calls: 1 }, dies, Step::Flow { calls: 1 }];
@@ -218,7 +218,7 @@ fn a_look_of_a_dead_owner_permits_no_sending() {
 }
 
 #[test]
-fn a_look_permits_one_sending() {
+fn a_look_up_permits_one_sending() {
     let lost = Step::Answer { nth: 0, how: How::Lost { arrived: false, how: Lost::Reset } };
     let (day, next) = (Step::Suspend { seconds: 90_000 }, Step::Flow { calls: 1 });
     let (looked, later) = (Step::Flow { calls: 2 }, Step::Pass { ms: 2_000 });
