@@ -7,6 +7,7 @@
 //! [`PaymentRequest::decode`] keeps every limit of the bank's contract, and an error names the member at fault, never its
 //! value, so that no card token can reach an answer or a log line by way of an error message.
 
+mod card_number;
 mod key;
 mod money;
 #[cfg(feature = "openapi")]
@@ -19,12 +20,13 @@ mod result;
 mod rfc3339;
 mod strict;
 
+pub use card_number::holds_card_number;
 pub use key::{Key, KeyError, ShortCode};
 pub use money::{Amount, AmountError, Currency, CurrencyError};
 pub use operation::{Kind, Operation, OperationState};
 pub use policy::Policy;
 pub use problem::{Problem, ProblemType};
-pub use request::{CardToken, DecodeError, DecodeErrorKind, PaymentRequest, RefundRequest};
+pub use request::{CardToken, DecodeError, DecodeErrorKind, PaymentRequest, REFERENCE_CHARS_MAX, RefundRequest};
 pub use result::{Card, Outcome, Payment, Refund};
 
 /// The header by which a request says which bank it is meant for, by the policy's `bank_id`. Another bank refuses it with 403,

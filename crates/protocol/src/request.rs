@@ -1,7 +1,7 @@
 //! What the till asks of the bank.
 
 use crate::{
-    Amount, Currency,
+    Amount, Currency, holds_card_number,
     strict::{Object, Times, invalid},
 };
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Characters of a card token at most.
 pub(crate) const CARD_CHARS_MAX: usize = 64;
 /// Characters of a reference at most.
-pub(crate) const REFERENCE_CHARS_MAX: usize = 64;
+pub const REFERENCE_CHARS_MAX: usize = 64;
 /// Characters of a payment's id at most.
 pub(crate) const PAYMENT_ID_CHARS_MAX: usize = 64;
 
@@ -42,17 +42,20 @@ pub enum DecodeErrorKind {
 pub struct CardToken(String);
 
 impl CardToken {
-    /// Takes a token of 1 to 64 characters.
+    /// Takes a token of 1 to 64 characters that is no card number: whoever makes a request keeps it, and so never has one.
+    /// [`PaymentRequest::decode`] is for whoever is sent one, and takes any token, as the bank's contract says.
     ///
     /// # Errors
-    /// [`DecodeError`] outside of that length.
+    /// [`DecodeError`] outside of that length, and for what [holds a card number](crate::holds_card_number).
     pub fn new(token: impl Into<String>) -> Result<Self, DecodeError> {
         let token = token.into();
-        if (1..=CARD_CHARS_MAX).contains(&token.chars().count()) {
-            Ok(Self(token))
-        } else {
-            Err(invalid("card", &format!("must have 1 to {CARD_CHARS_MAX} characters")))
+        if !(1..=CARD_CHARS_MAX).contains(&token.chars().count()) {
+            return Err(invalid("card", &format!("must have 1 to {CARD_CHARS_MAX} characters")));
         }
+        if holds_card_number(&token) {
+            return Err(invalid("card", "must be what the card reader gives, and not the number of a card"));
+        }
+        Ok(Self(token))
     }
 
     /// The token itself, for the bytes on the wire and the gateway's look at the account; never for a log or an answer.
@@ -389,6 +392,18 @@ mod tests {
         let at = |text: &str| PaymentRequest::decode(&with("accepted_offline_at", json!(text))).unwrap();
         assert_eq!(at("2026-11-29T10:00:00Z").members(), at("2026-11-29T13:00:00.000+03:00").members());
         assert_ne!(absent.members(), PaymentRequest::decode(&with("reference", json!(""))).unwrap().members());
+    }
+
+    #[test]
+    fn no_card_number_is_taken_for_a_token_and_none_is_repeated() {
+        for number in ["4111111111111111", "4111 1111 1111 1111", "tok_4111-1111-1111-1111"] {
+            let error = CardToken::new(number).unwrap_err();
+            assert_eq!(error.member.as_deref(), Some("card"), "{number}");
+            assert!(error.detail.contains("card reader") && !error.detail.contains("1111"), "{error}");
+        }
+        assert!(CardToken::new("4111111111111112").is_ok());
+        // What a bank is sent is a token, by its contract: one that it knows no card of.
+        assert!(PaymentRequest::decode(&with("card", json!("4111111111111111"))).is_ok());
     }
 
     #[test]

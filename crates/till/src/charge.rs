@@ -7,7 +7,7 @@ use crate::{
     settings, tenders,
 };
 use checkout::Quantity;
-use protocol::{Amount, CardToken, Currency};
+use protocol::{Amount, CardToken, Currency, REFERENCE_CHARS_MAX, holds_card_number};
 use rusqlite::Connection;
 use uuid::Uuid;
 
@@ -29,8 +29,28 @@ pub struct Charge {
     pub accepted_offline: bool,
 }
 
+impl Charge {
+    /// Whether its texts are such as may be kept: what a bank is told is kept for ever, here and there.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidReference`] for a reference that is empty, too long for the bank, or holds the number of a card. It
+    /// does not repeat it.
+    pub fn check(&self) -> Result<(), TillError> {
+        let Some(reference) = &self.reference else { return Ok(()) };
+        let wrong = |what: String| Err(TillError::InvalidReference(format!("the reference must {what}")));
+        if !(1..=REFERENCE_CHARS_MAX).contains(&reference.chars().count()) {
+            return wrong(format!("have 1 to {REFERENCE_CHARS_MAX} characters"));
+        }
+        if holds_card_number(reference) {
+            return wrong("not hold the number of a card: no such number is ever stored".to_owned());
+        }
+        Ok(())
+    }
+}
+
 /// Saves the charge: sale, line, tender, operation and audit entry in one commit, or nothing.
 pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) -> Result<Operation, TillError> {
+    charge.check()?;
     if let Some(tender) = tenders::by_id(tx, charge.intent_id)? {
         let sale = sales::by_id(tx, tender.sale_id)?;
         let is_same =

@@ -154,14 +154,16 @@ fn price(file: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn charge(pay: args::Pay) -> Result<Charge, Failure> {
-    Ok(Charge {
+    let charge = Charge {
         intent_id: pay.intent.as_deref().map_or_else(Uuid::now_v7, intent_id),
         amount: pay.amount,
         currency: pay.currency,
         card: CardToken::new(pay.card).map_err(|error| Failure::Usage(format!("--card: {error}")))?,
         reference: pay.reference,
         accepted_offline: pay.offline,
-    })
+    };
+    charge.check().map_err(|error| Failure::Usage(format!("--reference: {error}")))?;
+    Ok(charge)
 }
 
 /// Prints what was saved. That it could not be printed is no refusal: it is saved.

@@ -33,6 +33,12 @@ pub enum TillError {
     /// The quantity is no number above zero with at most three decimals, or not one that this article can have.
     #[error("{0}")]
     InvalidQuantity(String),
+    /// What was given for the card is none: longer than a card reader's word, or the number of a card.
+    #[error("{0}")]
+    InvalidCard(String),
+    /// The reference is one that no bank takes, or holds the number of a card.
+    #[error("{0}")]
+    InvalidReference(String),
     /// The amount is not one that can be taken here.
     #[error("{0}")]
     InvalidAmount(String),
@@ -92,6 +98,8 @@ impl TillError {
             Self::SaleFrozen(_) => "sale-frozen",
             Self::UnknownArticle(_) => "unknown-article",
             Self::InvalidQuantity(_) => "invalid-quantity",
+            Self::InvalidCard(_) => "invalid-card",
+            Self::InvalidReference(_) => "invalid-reference",
             Self::InvalidAmount(_) => "invalid-amount",
             Self::OverDue { .. } => "over-due",
             Self::OverRefund { .. } => "over-refund",

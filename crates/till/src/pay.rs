@@ -223,7 +223,7 @@ fn next_position(others: &[TenderRow]) -> i64 {
 }
 
 fn card_token(card: &str) -> Result<CardToken, TillError> {
-    CardToken::new(card).map_err(|error| TillError::InvalidAmount(error.to_string()))
+    CardToken::new(card).map_err(|error| TillError::InvalidCard(error.to_string()))
 }
 
 pub(crate) fn reused() -> TillError {

@@ -2,7 +2,7 @@
 
 use crate::TillError;
 use checkout::{CashRounding, CashRule};
-use protocol::Currency;
+use protocol::{Currency, holds_card_number};
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -51,6 +51,9 @@ impl Settings {
             return Err(TillError::InvalidSetting(
                 "the till's name must have 1 to 32 letters, digits, hyphens, underscores or points",
             ));
+        }
+        if [&self.shop_name, &self.till_name].into_iter().any(|name| holds_card_number(name)) {
+            return Err(TillError::InvalidSetting("a name must not hold the number of a card"));
         }
         Ok(())
     }

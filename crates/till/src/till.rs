@@ -372,8 +372,8 @@ impl Till {
     /// sent. The same tender id again gives its operation back, in whatever state it is by then.
     ///
     /// # Errors
-    /// [`TillError::InvalidAmount`], [`TillError::OverDue`], [`TillError::SaleFrozen`], [`TillError::SaleChanged`],
-    /// [`TillError::IntentReused`] where the tender id came with another amount, card or sale,
+    /// [`TillError::InvalidAmount`], [`TillError::InvalidCard`], [`TillError::OverDue`], [`TillError::SaleFrozen`],
+    /// [`TillError::SaleChanged`], [`TillError::IntentReused`] where the tender id came with another amount, card or sale,
     /// [`TillError::Storage`] where nothing was saved and nothing will be sent, [`TillError::Unreadable`] where that can't
     /// be told.
     pub async fn pay_card(&self, payment: CardPayment) -> Result<Operation, TillError> {
@@ -400,7 +400,8 @@ impl Till {
     /// gives the same operation back.
     ///
     /// # Errors
-    /// [`TillError::IntentReused`] where the intent came with another amount, currency or card; else as [`Till::pay_card`].
+    /// [`TillError::InvalidReference`] as [`Charge::check`] says, [`TillError::IntentReused`] where the intent came with another
+    /// amount, currency or card; else as [`Till::pay_card`].
     pub async fn charge(&self, charge: Charge) -> Result<Operation, TillError> {
         let intent_id = charge.intent_id;
         let change = move |tx: &Connection, signature: &Signature| charge::charge(tx, signature, &charge);

@@ -311,6 +311,7 @@ export const en = {
     'sale-frozen': 'This sale is under payment and cannot be changed.',
     'unknown-article': 'This article is not in the catalogue.',
     'invalid-quantity': 'This quantity does not work for this article.',
+    'invalid-card': 'This is not what the card reader gives. Use the reader; never type a card number.',
     'invalid-amount': 'This amount does not work. Check what was typed.',
     'over-due': 'That is more than what is due.',
     'intent-reused': 'This payment was already made with other figures. Look at it in Payments.',

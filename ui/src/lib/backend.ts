@@ -67,6 +67,7 @@ const codes: readonly ErrorCode[] = [
   'sale-frozen',
   'unknown-article',
   'invalid-quantity',
+  'invalid-card',
   'invalid-amount',
   'over-due',
   'intent-reused',

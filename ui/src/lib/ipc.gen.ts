@@ -178,7 +178,7 @@ export type CurrencyAmount = {
 /**  What somebody at the window acts on. */
 export type ErrorCode = 
 /**  The till can't save: nothing was sent. */
-"storage" | "sale-changed" | "sale-frozen" | "unknown-article" | "invalid-quantity" | "invalid-amount" | "over-due" | "intent-reused" | "not-found" | "no-bank" | 
+"storage" | "sale-changed" | "sale-frozen" | "unknown-article" | "invalid-quantity" | "invalid-card" | "invalid-amount" | "over-due" | "intent-reused" | "not-found" | "no-bank" | 
 /**  A fault of the program. */
 "internal";
 

@@ -289,8 +289,8 @@ mod tests {
             let read = of_request(&raw(402, "application/json", unknown.to_string()), &charged);
             assert!(matches!(read, Reading::Known(_)), "{token}");
         }
-        let charged = Expected { card: Some(CardToken::new("4242424242424242").unwrap()), ..expected() };
-        let told = with(approved(), "approval_code", json!("4242424242424242"));
+        let charged = Expected { card: Some(CardToken::new("4242424242424241").unwrap()), ..expected() };
+        let told = with(approved(), "approval_code", json!("4242424242424241"));
         let read = of_request(&raw(201, "application/json", told.to_string()), &charged);
         assert_eq!(read, Reading::NeedsAttention(CONTRADICTION));
     }

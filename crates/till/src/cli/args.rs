@@ -8,8 +8,8 @@ use protocol::{Amount, Currency, Key};
 use std::{path::PathBuf, time::Duration};
 use till::State;
 
-/// Characters of a reference at most, by the bank's contract.
-const REFERENCE_CHARS_MAX: usize = 64;
+/// Characters of an intent's name at most.
+const INTENT_CHARS_MAX: usize = 64;
 
 /// What every command takes.
 const HEADING: &str = "Till and bank";
@@ -116,8 +116,9 @@ pub(crate) struct Pay {
     // Read as it is and checked later: an error about a value repeats it, and a card's must not be seen.
     #[arg(long, value_name = "TOKEN")]
     pub(crate) card: String,
-    /// Your name for the payment at the bank [default: the till's name and the sale's number]
-    #[arg(long, value_name = "R", value_parser = reference)]
+    /// Your name for the payment at the bank, in up to 64 characters [default: the till's name and the sale's number]
+    // Read as it is and checked later too: somebody may type a card's number here.
+    #[arg(long, value_name = "R")]
     pub(crate) reference: Option<String>,
     /// The goods are handed over before the bank is asked, at the shop's risk
     #[arg(long)]
@@ -173,16 +174,9 @@ fn amount(text: &str) -> Result<Amount, String> {
         .ok_or_else(|| "must be a whole number of minor units from 1 to 99999999".to_owned())
 }
 
-fn reference(text: &str) -> Result<String, String> {
-    short(text).then(|| text.to_owned()).ok_or_else(|| format!("must have 1 to {REFERENCE_CHARS_MAX} characters"))
-}
-
 fn intent(text: &str) -> Result<String, String> {
-    short(text).then(|| text.to_owned()).ok_or_else(|| "must have 1 to 64 characters".to_owned())
-}
-
-fn short(text: &str) -> bool {
-    (1..=REFERENCE_CHARS_MAX).contains(&text.chars().count())
+    let is_short = (1..=INTENT_CHARS_MAX).contains(&text.chars().count());
+    is_short.then(|| text.to_owned()).ok_or_else(|| format!("must have 1 to {INTENT_CHARS_MAX} characters"))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -185,6 +185,26 @@ async fn a_late_click_finds_its_own_operation_in_every_state() -> Checked {
 }
 
 #[tokio::test]
+async fn a_card_number_is_kept_nowhere() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let tender_id = scene.till.begin_tender(sale.id).await?.tender_id;
+    let payment = CardPayment { tender_id, sale_id: sale.id, amount: 590, card: "4111 1111 1111 1111".into() };
+    let refused = scene.till.pay_card(payment).await.err().ok_or("it was taken")?;
+    assert!(matches!(&refused, TillError::InvalidCard(why) if !why.contains("1111")), "{refused:?}");
+    let settings = scene.till.settings().await?;
+    for named in [
+        Settings { shop_name: "Visa 4111 1111 1111 1111".into(), ..settings.clone() },
+        Settings { till_name: "4111-1111-1111-1111".into(), ..settings.clone() },
+    ] {
+        assert!(matches!(scene.till.save_settings(named).await, Err(TillError::InvalidSetting(_))));
+    }
+    assert_eq!((scene.count("SELECT count(*) FROM operations")?, scene.till.settings().await?), (0, settings));
+    assert_eq!(scene.count("SELECT count(*) FROM audit WHERE details LIKE '%1111%'")?, 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn nothing_is_paid_twice_or_over_what_is_due() -> Checked {
     let scene = Scene::new()?;
     let empty = scene.till.open_sale().await?;
@@ -198,7 +218,7 @@ async fn nothing_is_paid_twice_or_over_what_is_due() -> Checked {
     let over = scene.till.pay_card(with(591)).await;
     assert!(matches!(over, Err(TillError::OverDue { amount: 591, due: 590 })), "{over:?}");
     let no_card = scene.till.pay_card(CardPayment { card: String::new(), ..with(590) }).await;
-    assert!(matches!(no_card, Err(TillError::InvalidAmount(_))), "{no_card:?}");
+    assert!(matches!(no_card, Err(TillError::InvalidCard(_))), "{no_card:?}");
     assert_eq!(scene.till.sale(sale.id).await?.state, SaleState::Open);
 
     let operation = scene.by_card(&sale, 590).await?;
