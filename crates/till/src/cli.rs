@@ -210,6 +210,9 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
         for operation in &saved {
             let printed = out.line(&document(operation).to_string());
             unprinted = unprinted.or(printed.err());
+            for too_late in decided_before(operation, &charge) {
+                complain(too_late);
+            }
         }
         if let Some(error) = refused {
             return Err(error.into());
@@ -220,6 +223,19 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
         complain(format_args!("saved, but not all could be printed ({error}); `kassa-till operations` shows them"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked of a payment that was there already, and was decided otherwise when it was saved.
+fn decided_before(operation: &Operation, asked: &Charge) -> impl Iterator<Item = String> {
+    let offline = match (operation.accepted_offline, asked.accepted_offline) {
+        (false, true) => Some("and not as accepted offline: --offline was not applied, the goods wait for the bank"),
+        (true, false) => Some("and is accepted offline: the goods were handed over before the bank answered"),
+        _ => None,
+    };
+    let reference = asked.reference.as_ref().filter(|asked| operation.reference.as_ref() != Some(asked));
+    let reference = reference.map(|_| "under another reference: --reference was not applied");
+    let code = operation.short_code.clone();
+    offline.into_iter().chain(reference).map(move |what| format!("payment {code} was saved before, {what}"))
 }
 
 async fn operations(till: &Till, state: Option<State>, json: bool) -> Result<ExitCode, Failure> {

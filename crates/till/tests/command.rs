@@ -136,6 +136,32 @@ fn the_same_intent_is_the_same_operation() -> Checked {
     Ok(())
 }
 
+/// What is asked of an intent that there is already was decided at its first time, and is not decided anew without a word.
+#[test]
+fn what_comes_too_late_for_an_intent_is_told() -> Checked {
+    let (_dir, data) = data()?;
+    let pay = |name: &str, more: &[&str]| pay_with(&data, &[&["--intent", name], more].concat());
+    let online = lines(&pay("on", &["--reference", "order 17"])?)?;
+    let offline = lines(&pay("off", &["--offline"])?)?;
+    for (name, more, words) in [
+        ("on", &["--offline"][..], Some("--offline was not applied")),
+        ("off", &[], Some("is accepted offline")),
+        ("off", &["--offline"], None),
+        ("on", &["--reference", "order 18"], Some("--reference was not applied")),
+        ("on", &["--reference", "order 17"], None),
+        ("on", &[], None),
+    ] {
+        let again = pay(name, more)?;
+        assert_eq!(&lines(&again)?, if name == "on" { &online } else { &offline });
+        let said = String::from_utf8(again.stderr)?;
+        match words {
+            Some(words) => assert!(said.contains(words) && said.lines().count() == 1, "{name} {more:?}: {said}"),
+            None => assert_eq!(said, "", "{name} {more:?}"),
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn wrong_usage_is_told_and_changes_nothing() -> Checked {
     let (_dir, data) = data()?;
