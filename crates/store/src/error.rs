@@ -1,6 +1,6 @@
 //! What can go wrong with a file, and what is known of a write afterwards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::ErrorCode;
@@ -123,6 +123,12 @@ pub enum StorageError {
     /// The file could not be opened again after an error.
     #[error("could not be opened again: {0}")]
     Reopen(Arc<OpenError>),
+    /// It was moved, removed or replaced while it was open, or its log was: what is written into it is lost with this program.
+    #[error("{path} is not there any more, or another file is in its place", path = path.display())]
+    Moved {
+        /// Where it was.
+        path: Arc<Path>,
+    },
     /// SQLite rolled the whole transaction back because of an error in one of its pieces.
     #[error("the transaction was rolled back after an error in it")]
     RolledBack,

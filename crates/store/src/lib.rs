@@ -25,6 +25,7 @@
 mod error;
 mod file;
 mod lock;
+mod place;
 mod pragmas;
 mod readers;
 mod schema;
@@ -44,6 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
+use place::Place;
 use readers::Readers;
 use writer::Writer;
 
@@ -65,6 +67,7 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
+    place: Place,
     // Dropped first: the last connection to go empties the log into the file, and only one that writes can.
     readers: Readers,
     writer: Option<Writer>,
@@ -109,13 +112,12 @@ impl Store {
         schema.check_numbering()?;
         make_private(path)?;
         schema::preflight(path, schema)?;
+        let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
         schema::migrate(&mut connection, path, schema)?;
-        let readers = Readers::start(path)?;
-        let writer = Writer::start(path, connection)?;
-        Ok(Store {
-            inner: Arc::new(Inner { path: path.to_owned(), writer: Some(writer), readers, unanswered: Arc::default() }),
-        })
+        let readers = Readers::start(path, &place)?;
+        let writer = Writer::start(path, &place, connection)?;
+        Ok(Store::over(path, place, Some(writer), readers))
     }
 
     /// Opens the file for commands that only read, also while another process owns and writes it. Every write on it is
@@ -132,11 +134,15 @@ impl Store {
         }
         // A file that is refused stays as it is, and so does what lies beside it.
         schema::preflight(path, schema)?;
+        let place = Place::of(path)?;
         schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
-        let readers = Readers::start(path)?;
-        Ok(Store {
-            inner: Arc::new(Inner { path: path.to_owned(), writer: None, readers, unanswered: Arc::default() }),
-        })
+        let readers = Readers::start(path, &place)?;
+        Ok(Store::over(path, place, None, readers))
+    }
+
+    fn over(path: &Path, place: Place, writer: Option<Writer>, readers: Readers) -> Store {
+        let unanswered = Arc::default();
+        Store { inner: Arc::new(Inner { path: path.to_owned(), place, readers, writer, unanswered }) }
     }
 
     /// Where the file is.
@@ -153,10 +159,12 @@ impl Store {
         Work { unanswered: self.inner.unanswered.load(Ordering::SeqCst), ..work }
     }
 
-    /// Why the last batch of writes did not reach the file; none where it did, or where there was none yet.
+    /// Why the next write would not reach the file: it is [not in its place](StorageError::Moved) any more, or the last batch of
+    /// writes did not reach it. None where it did, or where there was none yet.
     #[must_use]
     pub fn trouble(&self) -> Option<StorageError> {
-        self.inner.writer.as_ref().and_then(Writer::trouble)
+        let moved = self.inner.place.check().err();
+        moved.or_else(|| self.inner.writer.as_ref().and_then(Writer::trouble))
     }
 
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 
 use crate::error::{OpenError, ReadError, StorageError, panic_message};
+use crate::place::Place;
 use crate::pragmas;
 
 /// Enough for a window, a settling task and a command at once.
@@ -43,7 +44,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    pub(crate) fn start(path: &Path) -> Result<Readers, OpenError> {
+    pub(crate) fn start(path: &Path, place: &Place) -> Result<Readers, OpenError> {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(Waiting { looks: VecDeque::new(), closed: false }),
             changed: Condvar::new(),
@@ -52,10 +53,10 @@ impl Readers {
         for number in 0..THREADS {
             let connection = pragmas::open_reader(path)?;
             let queue = queue.clone();
-            let path = path.to_owned();
+            let (path, place) = (path.to_owned(), place.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("store-reader-{number}"))
-                .spawn(move || serve(&queue, &path, Some(connection)))?;
+                .spawn(move || serve(&queue, &path, &place, Some(connection)))?;
             readers.threads.push(thread);
         }
         Ok(readers)
@@ -120,8 +121,13 @@ where
     }
 }
 
-fn serve(queue: &Queue, path: &Path, mut connection: Option<Connection>) {
+fn serve(queue: &Queue, path: &Path, place: &Place, mut connection: Option<Connection>) {
     while let Some(look) = next(queue) {
+        // What a file shows that is gone was saved nowhere; and none but the one that was opened is to be opened again.
+        if let Err(moved) = place.check() {
+            look(Err(moved));
+            continue;
+        }
         // A transaction that can't be ended would show the same old state for ever: start afresh.
         connection = connection.filter(Connection::is_autocommit);
         match connection.take().map_or_else(|| pragmas::open_reader(path), Ok) {

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::error::{OpenError, StorageError, WriteError, panic_message};
+use crate::place::Place;
 use crate::{Priority, pragmas};
 
 /// Pieces of one priority that may wait before more are refused.
@@ -203,14 +204,20 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(path: &Path, connection: Connection) -> Result<Writer, OpenError> {
+    pub(crate) fn start(path: &Path, place: &Place, connection: Connection) -> Result<Writer, OpenError> {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(Waiting { clicks: VecDeque::new(), background: VecDeque::new(), closed: false }),
             changed: Condvar::new(),
         });
         let done = Arc::new(Done::default());
-        let mut thread =
-            Thread { path: path.to_owned(), connection, worn: false, trust: Trust::Opened, done: done.clone() };
+        let mut thread = Thread {
+            path: path.to_owned(),
+            place: place.clone(),
+            connection,
+            worn: false,
+            trust: Trust::Opened,
+            done: done.clone(),
+        };
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             thread.prove_early();
@@ -297,6 +304,7 @@ enum Trust {
 
 struct Thread {
     path: PathBuf,
+    place: Place,
     connection: Connection,
     /// There was an error on the connection, so it is to be replaced.
     worn: bool,
@@ -318,6 +326,11 @@ enum Batch {
 
 impl Thread {
     fn batch(&mut self, queue: &Queue, waited: Waited) {
+        if let Err(moved) = self.place.check() {
+            // An earlier commit whose outcome was not told may be in the file that was moved.
+            let verdict = if self.trust == Trust::Doubted { Verdict::Untrusted } else { Verdict::Nothing };
+            return self.fail(queue, waited, moved, verdict);
+        }
         if let Err(error) = self.prove() {
             return self.fail(queue, waited, error, Verdict::Untrusted);
         }
@@ -359,11 +372,24 @@ impl Thread {
                 self.done.commits.fetch_add(1, Ordering::Relaxed);
                 let took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 self.done.commit_ns.fetch_add(took_ns, Ordering::Relaxed);
-                Verdict::AsReturned
+                self.in_its_place()
             }
             Err(error) => {
                 tracing::error!(file = %self.path.display(), %error, "COMMIT failed, the file is opened again");
                 self.doubt(error.into())
+            }
+        }
+    }
+
+    /// Whether what was committed just now is where it will be looked for. Where it is not, it is found as soon as the file is back.
+    fn in_its_place(&mut self) -> Verdict {
+        self.place.note_log();
+        match self.place.check() {
+            Ok(()) => Verdict::AsReturned,
+            Err(moved) => {
+                tracing::error!(error = %moved, "what was committed is in no file that has a name");
+                self.trust = Trust::Doubted;
+                Verdict::Untrusted(moved)
             }
         }
     }
@@ -409,8 +435,10 @@ impl Thread {
     /// would make it anew from all that stands in the log, a commit that failed included.
     fn replace_worn(&mut self) -> Result<(), StorageError> {
         if self.worn {
-            self.connection =
-                pragmas::open_writer(&self.path).map_err(|error| StorageError::Reopen(Arc::new(error)))?;
+            let opened = pragmas::open_writer(&self.path).map_err(|error| StorageError::Reopen(Arc::new(error)))?;
+            // None but the file that was opened first.
+            self.place.check()?;
+            self.connection = opened;
             self.worn = false;
         }
         Ok(())
