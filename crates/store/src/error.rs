@@ -168,6 +168,15 @@ impl StorageError {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
 
+    /// The file itself is broken, so that no waiting helps.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            StorageError::Reopen(error) => matches!(**error, OpenError::Damaged(_)),
+            error => matches!(error.code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
+        }
+    }
+
     /// There is no room left for the file.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -22,6 +22,7 @@
 //! # Ok(()) }
 //! ```
 
+mod damage;
 mod error;
 mod file;
 mod lock;
@@ -45,6 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
+use damage::Damage;
 use place::Place;
 use readers::Readers;
 use writer::Writer;
@@ -68,6 +70,7 @@ pub struct Store {
 struct Inner {
     path: PathBuf,
     place: Place,
+    damage: Damage,
     // Dropped first: the last connection to go empties the log into the file, and only one that writes can.
     readers: Readers,
     writer: Option<Writer>,
@@ -115,9 +118,10 @@ impl Store {
         let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
         schema::migrate(&mut connection, path, schema)?;
-        let readers = Readers::start(path, &place)?;
-        let writer = Writer::start(path, &place, connection)?;
-        Ok(Store::over(path, place, Some(writer), readers))
+        let damage = Damage::default();
+        let readers = Readers::start(path, &place, &damage)?;
+        let writer = Writer::start(path, &place, &damage, connection)?;
+        Ok(Store::over(path, place, damage, Some(writer), readers))
     }
 
     /// Opens the file for commands that only read, also while another process owns and writes it. Every write on it is
@@ -136,13 +140,14 @@ impl Store {
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;
         schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
-        let readers = Readers::start(path, &place)?;
-        Ok(Store::over(path, place, None, readers))
+        let damage = Damage::default();
+        let readers = Readers::start(path, &place, &damage)?;
+        Ok(Store::over(path, place, damage, None, readers))
     }
 
-    fn over(path: &Path, place: Place, writer: Option<Writer>, readers: Readers) -> Store {
+    fn over(path: &Path, place: Place, damage: Damage, writer: Option<Writer>, readers: Readers) -> Store {
         let unanswered = Arc::default();
-        Store { inner: Arc::new(Inner { path: path.to_owned(), place, readers, writer, unanswered }) }
+        Store { inner: Arc::new(Inner { path: path.to_owned(), place, damage, readers, writer, unanswered }) }
     }
 
     /// Where the file is.
@@ -159,12 +164,14 @@ impl Store {
         Work { unanswered: self.inner.unanswered.load(Ordering::SeqCst), ..work }
     }
 
-    /// Why the next write would not reach the file: it is [not in its place](StorageError::Moved) any more, or the last batch of
-    /// writes did not reach it. None where it did, or where there was none yet.
+    /// What is wrong with the file: it is [not in its place](StorageError::Moved) any more, a look or a piece of work that ended with
+    /// SQLite's own error found it damaged since it was opened, or the last batch of writes did not reach it. None where it did, or
+    /// where there was none yet.
     #[must_use]
     pub fn trouble(&self) -> Option<StorageError> {
         let moved = self.inner.place.check().err();
-        moved.or_else(|| self.inner.writer.as_ref().and_then(Writer::trouble))
+        let lasting = moved.or_else(|| self.inner.damage.met());
+        lasting.or_else(|| self.inner.writer.as_ref().and_then(Writer::trouble))
     }
 
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
+use crate::damage::Damage;
 use crate::error::{OpenError, ReadError, StorageError, panic_message};
 use crate::place::Place;
 use crate::pragmas;
@@ -41,15 +42,17 @@ impl Queue {
 pub(crate) struct Readers {
     queue: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
+    damage: Damage,
 }
 
 impl Readers {
-    pub(crate) fn start(path: &Path, place: &Place) -> Result<Readers, OpenError> {
+    pub(crate) fn start(path: &Path, place: &Place, damage: &Damage) -> Result<Readers, OpenError> {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(Waiting { looks: VecDeque::new(), closed: false }),
             changed: Condvar::new(),
         });
-        let mut readers = Readers { queue: queue.clone(), threads: Vec::with_capacity(THREADS) };
+        let mut readers =
+            Readers { queue: queue.clone(), threads: Vec::with_capacity(THREADS), damage: damage.clone() };
         for number in 0..THREADS {
             let connection = pragmas::open_reader(path)?;
             let queue = queue.clone();
@@ -75,8 +78,18 @@ impl Readers {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, ReadError<E>>) + Send + 'static,
     {
+        let damage = self.damage.clone();
         let look: Look = Box::new(move |connection| {
-            answer(connection.map_or_else(|error| Err(ReadError::Storage(error)), |connection| run(connection, look)))
+            let ended = match connection {
+                Ok(connection) => run(connection, look),
+                Err(error) => Err(ReadError::Storage(error)),
+            };
+            match &ended {
+                Err(ReadError::Failed(error)) => damage.note(error),
+                Err(ReadError::Storage(error)) => damage.note_of_file(error),
+                _ => {}
+            }
+            answer(ended);
         });
         let mut waiting = self.queue.lock();
         if waiting.closed {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use crate::damage::Damage;
 use crate::error::{OpenError, StorageError, WriteError, panic_message};
 use crate::place::Place;
 use crate::{Priority, pragmas};
@@ -67,13 +68,14 @@ trait Piece: Send {
 struct Typed<T, E, F, A> {
     work: Option<F>,
     result: Option<Result<T, E>>,
+    damage: Damage,
     answer: A,
 }
 
 impl<T, E, F, A> Piece for Typed<T, E, F, A>
 where
     T: Send,
-    E: Send,
+    E: Send + 'static,
     F: FnOnce(&Connection) -> Result<T, E> + Send,
     A: FnOnce(Result<T, WriteError<E>>) + Send,
 {
@@ -81,7 +83,13 @@ where
         let Some(work) = self.work.take() else { return Ran::Refused };
         match catch_unwind(AssertUnwindSafe(|| work(connection))) {
             Ok(result) => {
-                let ran = if result.is_ok() { Ran::Done } else { Ran::Refused };
+                let ran = match &result {
+                    Ok(_) => Ran::Done,
+                    Err(error) => {
+                        self.damage.note(error);
+                        Ran::Refused
+                    }
+                };
                 self.result = Some(result);
                 ran
             }
@@ -200,11 +208,17 @@ impl Done {
 pub(crate) struct Writer {
     queue: Arc<Queue>,
     done: Arc<Done>,
+    damage: Damage,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    pub(crate) fn start(path: &Path, place: &Place, connection: Connection) -> Result<Writer, OpenError> {
+    pub(crate) fn start(
+        path: &Path,
+        place: &Place,
+        damage: &Damage,
+        connection: Connection,
+    ) -> Result<Writer, OpenError> {
         let queue = Arc::new(Queue {
             waiting: Mutex::new(Waiting { clicks: VecDeque::new(), background: VecDeque::new(), closed: false }),
             changed: Condvar::new(),
@@ -225,7 +239,7 @@ impl Writer {
                 thread.batch(&of_thread, waited);
             }
         })?;
-        Ok(Writer { queue, done, thread: Some(thread) })
+        Ok(Writer { queue, done, damage: damage.clone(), thread: Some(thread) })
     }
 
     pub(crate) fn work(&self) -> Work {
@@ -259,7 +273,7 @@ impl Writer {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         A: FnOnce(Result<T, WriteError<E>>) + Send + 'static,
     {
-        let piece = Box::new(Typed { work: Some(work), result: None, answer });
+        let piece = Box::new(Typed { work: Some(work), result: None, damage: self.damage.clone(), answer });
         let mut waiting = self.queue.lock();
         if waiting.closed {
             return Err(WriteError::Closed);
