@@ -38,7 +38,11 @@ pub(crate) struct CommandError {
 impl From<TillError> for CommandError {
     fn from(error: TillError) -> Self {
         let code = match error {
-            TillError::Storage(_) | TillError::Unreadable(_) | TillError::Refused(_) => ErrorCode::Storage,
+            TillError::Storage(_)
+            | TillError::NotRead(_)
+            | TillError::Damaged(_)
+            | TillError::Unreadable(_)
+            | TillError::Refused(_) => ErrorCode::Storage,
             TillError::SaleChanged(_) => ErrorCode::SaleChanged,
             TillError::SaleFrozen(_) => ErrorCode::SaleFrozen,
             TillError::UnknownArticle(_) => ErrorCode::UnknownArticle,

@@ -83,7 +83,7 @@ fn has_its_check_digit(digits: &[u8]) -> bool {
         .enumerate()
         .map(|(place, &digit)| u32::from(if place % 2 == 1 { doubled(digit) } else { digit }))
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

@@ -3,9 +3,16 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::error::StorageError;
+
+/// Whether SQLite says that the file itself is broken, so that no waiting helps: that it can't be, or is shorter than it was.
+#[must_use]
+pub fn is_damage(error: &rusqlite::Error) -> bool {
+    let is_cut = error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHORT_READ);
+    is_cut || matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
 
 /// The first damage that was met since the file was opened.
 #[derive(Clone, Default)]
@@ -19,8 +26,9 @@ impl Damage {
     /// Notes what a piece of work or a look ended with, where it is SQLite's own word that the file is damaged. Of an error that is
     /// another's own, nothing is known.
     pub(crate) fn note(&self, error: &dyn Any) {
-        let Some(rusqlite::Error::SqliteFailure(code, said)) = error.downcast_ref() else { return };
-        if matches!(code.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) {
+        if let Some(error @ rusqlite::Error::SqliteFailure(code, said)) = error.downcast_ref()
+            && is_damage(error)
+        {
             self.set(rusqlite::Error::SqliteFailure(*code, said.clone()).into());
         }
     }

@@ -107,10 +107,7 @@ pub enum OpenError {
 
 impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Damaged(error),
-            _ => OpenError::Sqlite(error),
-        }
+        if crate::is_damage(&error) { OpenError::Damaged(error) } else { OpenError::Sqlite(error) }
     }
 }
 
@@ -173,7 +170,8 @@ impl StorageError {
     pub fn is_damage(&self) -> bool {
         match self {
             StorageError::Reopen(error) => matches!(**error, OpenError::Damaged(_)),
-            error => matches!(error.code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
+            StorageError::Sqlite(error) => crate::is_damage(error),
+            _ => false,
         }
     }
 

@@ -34,6 +34,7 @@ mod writer;
 
 pub mod points;
 
+pub use damage::is_damage;
 pub use error::{OpenError, ReadError, StorageError, WriteError};
 pub use file::make_private;
 pub use lock::{LockError, LockFile};

@@ -25,7 +25,7 @@ impl Till {
     /// The end of the log of changes, for [`Till::changed_since`].
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn last_change(&self) -> Result<i64, TillError> {
         self.read(|conn| Ok(outbox::last_change(conn)?)).await
     }
@@ -33,7 +33,7 @@ impl Till {
     /// What changed after a place in the log.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn changed_since(&self, place: i64) -> Result<Changes, TillError> {
         self.read(move |conn| since(conn, place)).await
     }
@@ -41,7 +41,7 @@ impl Till {
     /// The bank that is asked now, once it has said who it is and while nothing is in the way of asking it.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn bank_asked(&self) -> Result<Option<BankIdentity>, TillError> {
         self.read(|conn| Ok(outbox::bank_asked(conn)?)).await
     }
@@ -53,7 +53,7 @@ impl Till {
     /// has said who it is; else all.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn cancelled_to_tell(&self) -> Result<u32, TillError> {
         self.read(|conn| match outbox::bank_asked(conn)? {
             Some(bank) => Ok(outbox::tombstones_for(conn, &bank)?),
@@ -65,7 +65,7 @@ impl Till {
     /// How often settling was started on this file: what it says of the bank before the next start is an earlier one's.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn starts(&self) -> Result<i64, TillError> {
         self.read(|conn| Ok(outbox::starts(conn)?)).await
     }
@@ -73,7 +73,7 @@ impl Till {
     /// The place in the log of the last thing that the bank said of an operation; none where it never said anything.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn last_answer(&self, key: Key) -> Result<Option<i64>, TillError> {
         self.read(move |conn| Ok(outbox::last_answer(conn, &key)?)).await
     }
@@ -112,7 +112,7 @@ impl Place {
     /// perhaps, and waits behind others: so the place is always one that more events lie behind than can wait.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn told_one(&mut self, till: &Till) -> Result<(), TillError> {
         self.told += 1;
         if self.told >= TOLD_MAX {

@@ -9,9 +9,15 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TillError {
-    /// The file can't be written or read. Nothing was saved and nothing will be sent.
+    /// The file can't be written. Nothing was saved and nothing will be sent.
     #[error("nothing was saved or sent: {0}")]
     Storage(String),
+    /// The file can't be read now. What was saved and sent before is what it was.
+    #[error("{0}")]
+    NotRead(String),
+    /// The file is damaged, or is not in its place any more: no waiting helps. It says nothing of what was saved and sent before.
+    #[error("{0}")]
+    Damaged(String),
     /// The commit's outcome could not be told, and the file could not be read to find out. What was asked may be saved.
     #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
     Unreadable(String),
@@ -92,7 +98,9 @@ impl TillError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Storage(_) | Self::Unreadable(_) | Self::Refused(_) => "storage",
+            Self::Storage(_) | Self::NotRead(_) | Self::Damaged(_) | Self::Unreadable(_) | Self::Refused(_) => {
+                "storage"
+            }
             Self::InUse(_) => "in-use",
             Self::SaleChanged(_) => "sale-changed",
             Self::SaleFrozen(_) => "sale-frozen",
@@ -119,12 +127,16 @@ impl TillError {
     /// has its id before it is asked for.
     #[must_use]
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Storage(_) | Self::Unreadable(_) | Self::InUse(_))
+        matches!(self, Self::Storage(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_))
     }
 }
 
+/// As in a change, of which nothing is saved then. A look says so by [`not_read`](crate::till::not_read).
 impl From<rusqlite::Error> for TillError {
     fn from(error: rusqlite::Error) -> Self {
+        if store::is_damage(&error) {
+            return Self::Damaged(trouble::of_sqlite(&error));
+        }
         match error.sqlite_error_code() {
             Some(
                 ErrorCode::DiskFull
@@ -133,8 +145,6 @@ impl From<rusqlite::Error> for TillError {
                 | ErrorCode::CannotOpen
                 | ErrorCode::DatabaseBusy
                 | ErrorCode::DatabaseLocked
-                | ErrorCode::DatabaseCorrupt
-                | ErrorCode::NotADatabase
                 | ErrorCode::PermissionDenied
                 | ErrorCode::FileLockingProtocolFailed
                 | ErrorCode::OutOfMemory,

@@ -50,6 +50,7 @@ fn refusal(operation: &outbox::Operation, error: TillError) -> rusqlite::Error {
     match error {
         // The outbox tries again where the file is at fault, and sets the operation aside where the change is.
         TillError::Storage(why) => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), Some(why)),
+        TillError::Damaged(why) => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(why)),
         fault => {
             tracing::error!(operation = %operation.short_code, error = %fault, "the bank's word does not fit the sale");
             rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CONSTRAINT), Some(fault.to_string()))
@@ -77,7 +78,7 @@ impl Settling {
         match ended {
             Ok(Ok(Ended::Stopped)) => Ok(()),
             Ok(Ok(Ended::TakenOver)) => Err(TillError::InUse(
-                "another process has taken the payments over: nothing is sent from here".to_owned(),
+                "another process has taken the payments over: nothing more is sent from here".to_owned(),
             )),
             Ok(Err(error)) | Err(error) => Err(TillError::Internal(format!("the payments' task ended: {error}"))),
         }
@@ -96,7 +97,8 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::InUse`] where it runs already,
-    /// here or in another process, [`TillError::Storage`] where its lock can't be made or the file can't be read.
+    /// here or in another process, [`TillError::Storage`] where its lock can't be made, [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't
+    /// be read.
     pub fn start_settling(&self, bank: Option<Bank>, shutdown: CancellationToken) -> Result<Settling, TillError> {
         let Some(bank) = bank else { return Ok(Settling { task: None }) };
         let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;

@@ -89,12 +89,18 @@ impl Till {
     /// Opens a data folder to look at it, also while another process works in it. Whatever would change it is refused.
     ///
     /// # Errors
-    /// [`TillError::Refused`] where there is no till's file, or one of another version.
+    /// [`TillError::Refused`] where there is no till's file, or one of another version, [`TillError::NotRead`] where it can't be
+    /// read now.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, TillError> {
         let file = data_dir.join(FILE_NAME);
-        begun::check(&file)?;
-        let store = Store::open_read_only(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
-        Ok(Self::over(store, data_dir, None))
+        let opened = begun::check(&file)
+            .and_then(|()| Store::open_read_only(&file, &schema::schema()).map_err(|error| not_opened(&error, &file)));
+        match opened {
+            Ok(store) => Ok(Self::over(store, data_dir, None)),
+            // Who only reads was about to save nothing.
+            Err(TillError::Storage(why)) => Err(TillError::NotRead(why)),
+            Err(error) => Err(error),
+        }
     }
 
     fn over(store: Store, data_dir: &Path, lock: Option<LockFile>) -> Self {
@@ -132,16 +138,16 @@ impl Till {
         self.inner.store.probe().await.map_err(not_written)
     }
 
-    /// Why the last write that was tried did not reach the file; none where it did, or nothing was tried.
+    /// What is wrong with the file: it is gone, somebody found it damaged, or the last write that was tried did not reach it. None
+    /// where it did, or nothing was tried.
     ///
     /// # Errors
-    /// None: what it gives is [`TillError::Storage`], or [`TillError::Refused`] where the file is damaged, so that no waiting
-    /// helps.
+    /// None: what it gives is [`TillError::Storage`], or [`TillError::Damaged`] where no waiting helps.
     #[must_use]
     pub fn trouble(&self) -> Option<TillError> {
         let error = self.inner.store.trouble()?;
         let why = trouble::of_storage(&error);
-        Some(if trouble::is_damage(&error) { TillError::Refused(why) } else { TillError::Storage(why) })
+        Some(if trouble::is_lasting(&error) { TillError::Damaged(why) } else { TillError::Storage(why) })
     }
 
     fn signature(&self) -> Signature {
@@ -197,7 +203,7 @@ impl Till {
     /// The shop's settings.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn settings(&self) -> Result<Settings, TillError> {
         self.read(settings::read).await
     }
@@ -224,7 +230,7 @@ impl Till {
     /// The categories, in their order, each with how many articles it holds.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn categories(&self) -> Result<Vec<Category>, TillError> {
         self.read(catalogue::categories).await
     }
@@ -232,7 +238,7 @@ impl Till {
     /// The articles of a category, or those that hold every word typed.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn articles(&self, query: ArticleQuery) -> Result<Articles, TillError> {
         self.read(move |conn| catalogue::articles(conn, &query)).await
     }
@@ -311,7 +317,7 @@ impl Till {
     /// is no cart to go on with.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn held_sales(&self) -> Result<Vec<Sale>, TillError> {
         self.read(cart::held_sales).await
     }
@@ -351,7 +357,7 @@ impl Till {
     /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn audit(&self, sale_id: Option<Uuid>, after_seq: i64, limit: u32) -> Result<Vec<AuditEntry>, TillError> {
         self.read(move |conn| audit::list(conn, sale_id, after_seq, limit)).await
     }
@@ -467,7 +473,7 @@ impl Till {
     /// A page of operations.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn operations(&self, query: OperationQuery) -> Result<Operations, TillError> {
         self.read(move |conn| operations::list(conn, &query)).await
     }
@@ -484,7 +490,7 @@ impl Till {
     /// file, while others work on; no card token and no secret.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
     pub async fn export_payments(&self, mut out: Box<dyn Write + Send>) -> Result<u64, TillError> {
         self.read(move |conn| match outbox::export(conn, &mut out) {
             Ok(written) => Ok(written),
@@ -505,7 +511,7 @@ impl Till {
     /// How the queue stands.
     ///
     /// # Errors
-    /// [`TillError::Storage`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn summary(&self) -> Result<Summary, TillError> {
         let now = Timestamp::now();
         self.read(move |conn| queue::summary(conn, now)).await
@@ -536,7 +542,10 @@ fn not_opened(error: &OpenError, file: &Path) -> TillError {
 
 pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteError<E>) -> TillError {
     match error {
-        WriteError::Refused(refused) => refused.into(),
+        WriteError::Refused(refused) => match refused.into() {
+            TillError::Damaged(why) => TillError::Storage(why),
+            refused => refused,
+        },
         WriteError::Storage(error) => TillError::Storage(trouble::of_storage(&error)),
         // Neither as saved nor as failed: it may be in the file, or come into it at the next start.
         WriteError::Uncertain(error) | WriteError::Untrusted(error) => {
@@ -548,9 +557,14 @@ pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteEr
 
 pub(crate) fn not_read(error: ReadError<TillError>) -> TillError {
     match error {
+        // It is about a change, and a look is none.
+        ReadError::Failed(TillError::Storage(why)) => TillError::NotRead(why),
         ReadError::Failed(failed) => failed,
-        ReadError::Storage(error) => TillError::Storage(trouble::of_storage(&error)),
-        ReadError::Closed | ReadError::Overloaded => TillError::Storage(error.to_string()),
+        ReadError::Storage(error) if trouble::is_lasting(&error) => TillError::Damaged(trouble::of_storage(&error)),
+        ReadError::Storage(error) => TillError::NotRead(trouble::of_storage(&error)),
+        ReadError::Closed | ReadError::Overloaded => {
+            TillError::NotRead(format!("the till's file can't be read: {error}"))
+        }
     }
 }
 

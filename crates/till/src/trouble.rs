@@ -8,6 +8,7 @@ use store::{LockError, OpenError, StorageError};
 /// Why the file did not do what was asked of it.
 pub(crate) fn of_sqlite(error: &rusqlite::Error) -> String {
     let what = match error.sqlite_error_code() {
+        _ if store::is_damage(error) => DAMAGED,
         Some(ErrorCode::DiskFull) => "there is no room left on the disk: make room and do it again",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             "another program holds the till's file: close that program and do it again"
@@ -15,13 +16,14 @@ pub(crate) fn of_sqlite(error: &rusqlite::Error) -> String {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => READ_ONLY,
         Some(ErrorCode::SystemIoFailure) => "the disk is full or it fails: make room or mend it, and do it again",
         Some(ErrorCode::CannotOpen) => "the till's file can't be opened: look at the folder and its disk",
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => DAMAGED,
         _ => return error.to_string(),
     };
     format!("{what} ({error})")
 }
 
 const READ_ONLY: &str = "the till's file is read-only: let this user write to it and do it again";
+const MOVED: &str = "the till's file was removed, moved or replaced while the till ran, so nothing is saved or sent any more: put \
+                     that file back in its place, or a backup where it is lost, and start again";
 const DAMAGED: &str = "the till's file is damaged: keep a copy of its folder, and put a backup in its place";
 
 pub(crate) fn of_storage(error: &StorageError) -> String {
@@ -32,16 +34,14 @@ pub(crate) fn of_storage(error: &StorageError) -> String {
             OpenError::ReadOnly { .. } => format!("{READ_ONLY} ({error})"),
             other => other.to_string(),
         },
+        moved @ StorageError::Moved { .. } => format!("{MOVED} ({moved})"),
         other => other.to_string(),
     }
 }
 
-/// Whether the file itself is broken, so that no waiting helps.
-pub(crate) fn is_damage(error: &StorageError) -> bool {
-    match error {
-        StorageError::Reopen(error) => matches!(**error, OpenError::Damaged(_)),
-        error => matches!(error.code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
-    }
+/// Whether the file itself is broken or gone, so that no waiting helps.
+pub(crate) fn is_lasting(error: &StorageError) -> bool {
+    error.is_damage() || matches!(error, StorageError::Moved { .. })
 }
 
 /// Why a file can't be opened that is not to blame itself: the same start may succeed later. None where the file is refused.

@@ -1,6 +1,7 @@
 //! `sync`: the queue at work with nobody looking, until everything is settled or it is told to end.
 
 use super::{Failure, args::Sync, complain, lines::Lines};
+use anyhow::anyhow;
 use outbox::HttpTransport;
 use protocol::Key;
 use std::{collections::HashMap, process::ExitCode, time::Duration};
@@ -46,18 +47,56 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     let over = is_over(&till, args.until_settled.then_some(attention));
     let ended = tokio::select! {
         biased;
-        () = end => Ok(()),
-        () = at(limit) => Ok(()),
-        ended = settling.stopped() => ended,
-        () = over => Ok(()),
-        () = reader_gone.cancelled() => Ok(()),
+        () = end => Ok(End::Asked),
+        () = at(limit) => Ok(End::TimeUp),
+        ended = settling.stopped() => ended.map(|()| End::Asked),
+        ended = over => ended.map(|()| End::Settled),
+        () = reader_gone.cancelled() => Ok(End::ReaderGone),
     };
     // However it ended: what is in flight is to be known as such, and what was told is to be printed.
     shutdown.cancel();
     let stopped = settling.stopped().await;
     all_told.cancel();
     let printed = tokio::time::timeout(READER_WAIT, printing).await;
-    ended.and(stopped)?;
+    let (end, summary, trouble) = match whatever_is_known(&till, ended.and_then(|end| stopped.map(|()| end))).await {
+        Ok(known) => known,
+        Err(error) => return Err(Failure::Refused(anyhow!("{error}; {NOT_UNDONE}"))),
+    };
+    for reason in not_settled(&summary, trouble.as_ref(), end).into_iter().chain(clock_gap(&summary)) {
+        complain(reason);
+    }
+    let unprinted = match printed {
+        Ok(printed) => printed?.err().map(|error| format!("not all could be printed ({error})")),
+        Err(_) => Some("nobody reads what is printed".to_owned()),
+    };
+    // No refusal: what was to be done does not hang on it.
+    if let Some(why) = unprinted {
+        complain(format_args!("{why}; `kassa-till operations` shows all of it"));
+    }
+    Ok(code(&summary))
+}
+
+/// How `sync` came to its end.
+#[derive(Clone, Copy)]
+enum End {
+    /// Everything is settled that can be.
+    Settled,
+    /// By a signal.
+    Asked,
+    TimeUp,
+    /// Nothing can be printed any more.
+    ReaderGone,
+}
+
+/// After a start nobody can say that nothing was sent.
+const NOT_UNDONE: &str = "what was sent before this is not undone, and the bank may have charged it";
+
+/// How it stands at the end, with the trouble that there is with the file.
+async fn whatever_is_known(
+    till: &Till,
+    ended: Result<End, TillError>,
+) -> Result<(End, Summary, Option<TillError>), TillError> {
+    let end = ended?;
     if let Some(error) = till.trouble() {
         // What was begun may still wait for the file: the last word comes after all that is said of it.
         let still = till.probe().await.err();
@@ -65,35 +104,30 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     }
     let trouble = match till.trouble() {
         // No waiting helps, and nobody can say that nothing is lost.
-        Some(damaged @ TillError::Refused(_)) => return Err(damaged.into()),
+        Some(damaged @ TillError::Damaged(_)) => return Err(damaged),
         trouble => trouble,
     };
-    let summary = till.summary().await?;
-    for reason in not_settled(&summary, trouble.as_ref()).into_iter().chain(clock_gap(&summary)) {
-        complain(reason);
-    }
-    match printed {
-        Ok(printed) => printed??,
-        Err(_) => complain("nobody reads what is printed; `kassa-till operations` shows all of it"),
-    }
-    Ok(code(&summary))
+    Ok((end, till.summary().await?, trouble))
 }
 
-/// Comes when the file is damaged, so that no waiting helps, or when everything is settled, where that is waited for. A look that
-/// fails is no end: trouble with the file may pass.
-async fn is_over(till: &Till, mut until_settled: Option<Attention>) {
+/// Comes when everything is settled, where that is waited for.
+///
+/// # Errors
+/// [`TillError::Damaged`], at once, because no waiting helps. A look that fails otherwise is no end: it may pass.
+async fn is_over(till: &Till, mut until_settled: Option<Attention>) -> Result<(), TillError> {
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut could_read = true;
     loop {
         look.tick().await;
-        if matches!(till.trouble(), Some(TillError::Refused(_))) {
-            return;
+        if let Some(damaged @ TillError::Damaged(_)) = till.trouble() {
+            return Err(damaged);
         }
         let Some(attention) = &mut until_settled else { continue };
         match is_all_settled(till, attention).await {
-            Ok(true) => return,
+            Ok(true) => return Ok(()),
             Ok(false) => could_read = true,
+            Err(damaged @ TillError::Damaged(_)) => return Err(damaged),
             Err(error) => {
                 // Once, and not at every look.
                 if could_read {
@@ -112,8 +146,8 @@ async fn is_all_settled(till: &Till, attention: &mut Attention) -> Result<bool, 
     Ok(is_settled(&summary) && is_told && attention.was_looked_up(till).await?)
 }
 
-/// What is not settled and why, in one line.
-fn not_settled(summary: &Summary, trouble: Option<&TillError>) -> Option<String> {
+/// What is not settled and why, in one line: what is in the way, and where nothing is, how the run ended.
+fn not_settled(summary: &Summary, trouble: Option<&TillError>, end: End) -> Option<String> {
     if is_settled(summary) {
         return None;
     }
@@ -125,8 +159,16 @@ fn not_settled(summary: &Summary, trouble: Option<&TillError>) -> Option<String>
         (_, None, _) if summary.other_bank > 0 => {
             format!("{} for another bank or merchant than the one named", summary.other_bank)
         }
+        (_, None, Some(problem)) if summary.bank_reachable == Some(true) => {
+            format!("the bank answers, but takes none now ({problem})")
+        }
         (_, None, Some(problem)) => format!("the bank can't be reached ({problem})"),
-        (_, None, None) => "the time was up".to_owned(),
+        (_, None, None) => match end {
+            End::Settled | End::Asked => "it was asked to end before",
+            End::TimeUp => "the time was up",
+            End::ReaderGone => "it ended because what it prints can't be printed any more",
+        }
+        .to_owned(),
     };
     let (count, noun) = (summary.unsettled, if summary.unsettled == 1 { "payment is" } else { "payments are" });
     Some(format!("{count} {noun} not settled: {why}; nothing is lost, and the next `sync` goes on"))

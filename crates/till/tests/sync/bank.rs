@@ -38,6 +38,8 @@ pub(crate) struct Seen {
     pub(crate) answers_max: Option<u32>,
     /// Whether a look at a strange one finds it approved.
     pub(crate) is_resolved: bool,
+    /// What it answers to who asks it who it is, in place of that.
+    pub(crate) problem: Option<ProblemType>,
     /// Whom the secret stands for; `demo` where none is named.
     pub(crate) merchant: Option<&'static str>,
 }
@@ -70,6 +72,7 @@ impl FakeBank {
     fn answer(&self, mut stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
         let request = Request::read(&mut stream)?;
         let (status, kind, body) = match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/v1/policy") if let Some(kind) = self.seen(|seen| seen.problem) => problem(kind)?,
             ("GET", "/v1/policy") => {
                 (200, "application/json", policy(self.seen(|seen| seen.merchant.unwrap_or("demo")))?)
             }

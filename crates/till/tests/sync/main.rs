@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod bank;
+mod ending;
 mod library;
 mod telling;
 

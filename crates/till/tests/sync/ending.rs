@@ -1,0 +1,177 @@
+//! How `sync` ends where it can't go on, and what it says of that: it must be true for what had happened by then.
+
+use super::{
+    Checked, Scene,
+    bank::{GOOD, SILENT},
+    signal, wait_for,
+};
+use protocol::ProblemType;
+use rusqlite::Connection;
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt as _,
+    process::{Child, Output},
+    time::{Duration, Instant},
+};
+
+const PAGE_BYTES: u64 = 4_096;
+/// Far less than its time limit, and more than the last writes wait for the file.
+const SOON: Duration = Duration::from_secs(15);
+
+/// A run that has charged one payment and waits for the answer to another.
+fn in_the_middle(scene: &Scene, args: &[&str]) -> Checked<Child> {
+    scene.pay(GOOD, "1")?;
+    scene.pay(SILENT, "1")?;
+    let child = scene.kassa_till(args).spawn()?;
+    wait_for("one charged, and one asked for", || {
+        scene.bank.seen(|seen| seen.requests == 2)
+            && scene.states().is_ok_and(|states| states == ["approved", "sending"])
+    })?;
+    Ok(child)
+}
+
+/// Ended soon, with exit code 1, and with a last line that doesn't say that nothing was sent.
+fn ended_with_the_truth(child: Child, words: &str) -> Checked {
+    let begun = Instant::now();
+    let ended = child.wait_with_output()?;
+    let said = String::from_utf8(ended.stderr)?;
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(begun.elapsed() < SOON, "{:?}: {said}", begun.elapsed());
+    assert!(last.starts_with("kassa-till: ") && last.contains(words), "no {words:?}: {said}");
+    assert!(last.contains("the bank may have charged it") && !last.contains("nothing was saved"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_file_that_goes_while_it_runs_ends_it() -> Checked {
+    for (args, is_replaced) in [(&["sync"][..], false), (&["sync", "--until-settled"], true)] {
+        let scene = Scene::new()?;
+        let child = in_the_middle(&scene, args)?;
+        let (file, other) = (scene.data.join("till.db"), scene.data.join("other.db"));
+        if is_replaced {
+            fs::copy(&file, &other)?;
+            fs::rename(&other, &file)?;
+        } else {
+            fs::remove_file(&file)?;
+        }
+        ended_with_the_truth(child, "put that file back in its place, or a backup")?;
+    }
+    Ok(())
+}
+
+/// Not even what was under way: no answer is told as stored, and nothing more is sent.
+#[test]
+fn nothing_is_told_or_sent_from_a_file_that_is_gone() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "12")?;
+    // Four are charged, and their answers come when the file is gone.
+    scene.bank.seen(|seen| seen.answers_max = Some(0));
+    let child = scene.kassa_till(&["sync"]).spawn()?;
+    wait_for("four requests", || scene.bank.seen(|seen| seen.requests == 4))?;
+    let file = scene.data.join("till.db");
+    fs::rename(&file, scene.data.join("moved.db"))?;
+    scene.bank.seen(|seen| seen.answers_max = None);
+    let ended = child.wait_with_output()?;
+    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
+    let told = String::from_utf8(ended.stdout)?;
+    assert!(told.contains("sending") && !told.contains("approved"), "{told}");
+    assert_eq!(scene.bank.seen(|seen| seen.requests), 4);
+    // Back in its place it goes on, and each is charged once.
+    fs::rename(scene.data.join("moved.db"), &file)?;
+    assert_eq!(scene.run(&["sync", "--until-settled"])?.status.code(), Some(0));
+    assert_eq!(scene.states()?, vec!["approved"; 12]);
+    assert_eq!(scene.bank.seen(|seen| seen.payments.len()), 12);
+    Ok(())
+}
+
+#[test]
+fn a_file_or_a_log_that_is_cut_while_it_runs_ends_it_with_the_truth() -> Checked {
+    for name in ["till.db", "till.db-wal"] {
+        let scene = Scene::new()?;
+        let child = in_the_middle(&scene, &["sync", "--until-settled"])?;
+        let cut = File::options().write(true).open(scene.data.join(name))?;
+        if name == "till.db" {
+            Connection::open(scene.data.join(name))?.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        }
+        cut.set_len(cut.metadata()?.len() / PAGE_BYTES / 2 * PAGE_BYTES)?;
+        ended_with_the_truth(child, "damaged").map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// The index of what is open is read at each look, and written only when something changes.
+#[test]
+fn damage_that_only_a_look_meets_ends_it() -> Checked {
+    let scene = Scene::new()?;
+    let child = in_the_middle(&scene, &["sync", "--until-settled"])?;
+    let file = Connection::open(scene.data.join("till.db"))?;
+    let root: u64 = file.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'operations_open'", [], |row| {
+        row.get::<_, u32>(0).map(u64::from)
+    })?;
+    file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    let bytes = File::options().write(true).open(scene.data.join("till.db"))?;
+    bytes.write_all_at(&[0xa5; PAGE_BYTES as usize], (root - 1) * PAGE_BYTES)?;
+    // What others keep of it in memory counts no more.
+    file.pragma_update(
+        None,
+        "user_version",
+        file.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))?,
+    )?;
+    ended_with_the_truth(child, "damaged")
+}
+
+/// The last line, without what is the same in all of them.
+fn why(ended: &Output, code: i32) -> Checked<String> {
+    let said = String::from_utf8(ended.stderr.clone())?;
+    assert_eq!(ended.status.code(), Some(code), "{said}");
+    let line = said.lines().last().unwrap_or_default();
+    let line = line.strip_prefix("kassa-till: 1 payment is not settled: ").ok_or_else(|| said.clone())?;
+    Ok(line.strip_suffix("; nothing is lost, and the next `sync` goes on").ok_or(said.clone())?.to_owned())
+}
+
+#[test]
+fn each_end_has_a_sentence_of_its_own() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(SILENT, "1")?;
+    for (name, asked) in [("-INT", 1), ("-TERM", 2)] {
+        let child = scene.kassa_till(&["sync"]).spawn()?;
+        wait_for("the request", || scene.bank.seen(|seen| seen.requests == asked))?;
+        signal(&child, name)?;
+        assert_eq!(why(&child.wait_with_output()?, 3)?, "it was asked to end before");
+    }
+    let mut child = scene.kassa_till(&["sync"]).spawn()?;
+    drop(child.stdout.take());
+    let ended = child.wait_with_output()?;
+    assert_eq!(why(&ended, 3)?, "it ended because what it prints can't be printed any more");
+    assert_eq!(why(&scene.run(&["sync", "--until-settled", "--timeout", "500ms"])?, 3)?, "the time was up");
+    Ok(())
+}
+
+/// It said who it is not, and yet it is there.
+#[test]
+fn a_bank_that_answers_is_not_told_as_out_of_reach() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "1")?;
+    for problem in [ProblemType::RateLimited, ProblemType::Unavailable, ProblemType::Internal] {
+        scene.bank.seen(|seen| seen.problem = Some(problem));
+        let synced = scene.run(&["sync", "--until-settled", "--timeout", "700ms"])?;
+        let why = why(&synced, 3)?;
+        assert!(why.starts_with("the bank answers, but takes none now ("), "{problem:?}: {why}");
+    }
+    Ok(())
+}
+
+/// What was to be done does not hang on what could be printed.
+#[test]
+fn what_cannot_be_printed_is_not_told_as_refused() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "1")?;
+    let full = File::options().write(true).open("/dev/full")?;
+    let ended = scene.kassa_till(&["sync", "--until-settled"]).stdout(full).output()?;
+    let said = String::from_utf8(ended.stderr)?;
+    assert!(matches!(ended.status.code(), Some(0 | 3)), "{said}");
+    assert!(said.contains("not all could be printed") && said.contains("kassa-till operations"), "{said}");
+    assert!(!said.contains("nothing was saved"), "{said}");
+    Ok(())
+}
