@@ -115,7 +115,9 @@ async fn what_one_of_two_copies_cancelled_after_the_other_had_it_charged_is_an_a
     let mut charging = copy.start("sync", SYNC, Some(&bank.url))?;
     ensure!(charging.ended(LIMIT).await?.success(), "{}", charging.said()?);
     let mut sync = till.start("sync", SYNC, Some(&bank.url))?;
-    sync.ended(LIMIT).await?;
+    ensure!(sync.ended(LIMIT).await?.code() == Some(4), "it shows in no exit code: {}", sync.said()?);
+    ensure!(sync.said()?.contains("is cancelled here, and the bank says approved"), "no line: {}", sync.said()?);
+    ensure!(sync.printed()?.contains("late-answer: the bank says approved"), "no reason: {}", sync.printed()?);
     let log = till.log(&told[0]).await?;
     ensure!(log.iter().any(|entry| entry["event"] == "late-answer"), "no alarm in the log: {log:?}");
     ensure!(sync.said()?.contains("answered otherwise"), "no alarm: {}", sync.said()?);

@@ -17,6 +17,9 @@ pub(crate) struct Signature {
 /// The bank, as the one whose word settled a tender.
 pub(crate) const BANK: &str = "bank";
 
+/// What an entry about an end that the bank said after another one is called.
+pub(crate) const LATE_ANSWER: &str = "late-answer";
+
 /// An entry of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
@@ -58,6 +61,11 @@ pub(crate) fn append(
         details.to_string()
     ])?;
     Ok(())
+}
+
+/// The place of the last entry; 0 where there is none.
+pub(crate) fn end(conn: &Connection) -> Result<i64, TillError> {
+    Ok(conn.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?)
 }
 
 /// The entries of one sale, or of all with `None`; oldest first, after `after_seq`.

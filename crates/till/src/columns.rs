@@ -38,6 +38,10 @@ pub(crate) fn optional_uuid(row: &Row<'_>, index: usize) -> Result<Option<uuid::
     if row.get_ref(index)? == ValueRef::Null { Ok(None) } else { uuid(row, index).map(Some) }
 }
 
+pub(crate) fn key(row: &Row<'_>, index: usize) -> Result<protocol::Key, Error> {
+    parsed(row, index)
+}
+
 pub(crate) fn json(row: &Row<'_>, index: usize) -> Result<serde_json::Value, Error> {
     parsed(row, index)
 }

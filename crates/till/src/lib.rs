@@ -22,6 +22,7 @@
 //! # Ok(()) }
 //! ```
 
+mod alarms;
 mod amounts;
 mod audit;
 mod begun;
@@ -50,6 +51,7 @@ mod tenders;
 mod till;
 mod trouble;
 
+pub use alarms::Alarm;
 pub use amounts::format_amount;
 pub use audit::AuditEntry;
 pub use catalogue::{Article, ArticleQuery, Articles, Category, Unit};

@@ -1,6 +1,6 @@
 //! Operations and the queue as they are shown: the outbox's rows, with the sale they belong to.
 
-use crate::{TenderState, TillError, refunds, sales, tenders};
+use crate::{TenderState, TillError, alarms, refunds, sales, tenders};
 use jiff::Timestamp;
 use outbox::{Attempt, BankIdentity, Filter, State};
 use protocol::{Currency, Key, Kind};
@@ -44,7 +44,8 @@ pub struct Operation {
     pub accepted_offline: bool,
     /// Somebody wished it cancelled: from then on only its cancellation is sent.
     pub cancel_wished: bool,
-    /// Why it needs attention, or for whom it waits: a code, or a code, a colon and more.
+    /// Why it needs attention, for whom it waits, or, with an end, that the bank said another one since (`late-answer`): a code, or
+    /// a code, a colon and more.
     pub reason: Option<String>,
     /// Why it is not final yet: a word such as `no-connection`, `in-progress`, `rate-limited`.
     pub last_answer: Option<String>,
@@ -171,6 +172,7 @@ pub(crate) fn show(conn: &Connection, operation: &outbox::Operation) -> Result<O
     let tender = tenders::by_id(conn, tender_id)?.ok_or_else(broken)?;
     let money = operation.money.ok_or_else(broken)?;
     let sale = sales::by_id(conn, tender.sale_id)?;
+    let alarm = if operation.state.is_final() { alarms::reason(conn, sale.id, operation.key)? } else { None };
     Ok(Operation {
         seq: operation.seq,
         key: operation.key,
@@ -186,7 +188,7 @@ pub(crate) fn show(conn: &Connection, operation: &outbox::Operation) -> Result<O
         not_before: operation.not_before,
         accepted_offline: operation.accepted_offline_at.is_some(),
         cancel_wished: operation.cancel_wished_at.is_some(),
-        reason: operation.reason.clone(),
+        reason: alarm.or_else(|| operation.reason.clone()),
         last_answer: operation.last_answer.clone(),
         bank_id: operation.bank_id,
         merchant: operation.merchant.clone(),

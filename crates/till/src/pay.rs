@@ -350,5 +350,5 @@ pub(crate) fn contradicted(
         "came": late.state.as_str(),
         "result": late.result.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text))),
     });
-    audit::append(tx, signature, "late-answer", Some(sale_id), &details)
+    audit::append(tx, signature, audit::LATE_ANSWER, Some(sale_id), &details)
 }

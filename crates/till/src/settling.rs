@@ -1,7 +1,7 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, audit::BANK, audit::Signature, network, operations, pay, queue,
+    Event, Operation, Place, Till, TillError, audit, audit::BANK, audit::Signature, network, operations, pay, queue,
     till::not_read, trouble,
 };
 use jiff::Timestamp;
@@ -104,13 +104,14 @@ impl Till {
         let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let queue = &self.inner.queue;
         let events = queue.outbox.subscribe();
-        let place = self.inner.store.read_blocking(|conn| Ok(outbox::last_change(conn)?)).map_err(not_read)?;
+        let places = self.inner.store.read_blocking(|conn| Ok((outbox::last_change(conn)?, audit::end(conn)?)));
+        let (place, alarms_from) = places.map_err(not_read)?;
         let watching = shutdown.child_token();
         let settler = queue.outbox.start(Arc::new(transport), shutdown).map_err(not_started)?;
         queue.is_running.store(true, Ordering::Release);
         tokio::spawn(network::watch(queue.outbox.clone(), watching.clone()));
         let watched = watching.drop_guard();
-        let telling = tell_on(self.clone(), place, events, settler);
+        let telling = tell_on(Teller { till: self.clone(), place: Place::at(place), alarms_from }, events, settler);
         Ok(Settling {
             task: Some(tokio::spawn(async move {
                 let ended = telling.await;
@@ -162,12 +163,10 @@ fn not_started(error: StartError) -> TillError {
 
 /// Tells the outbox's events on until it has ended, and then what is left of them.
 async fn tell_on(
-    till: Till,
-    place: i64,
+    mut teller: Teller,
     mut events: Receiver<outbox::Event>,
     mut settler: JoinHandle<Ended>,
 ) -> Result<Ended, JoinError> {
-    let mut teller = Teller { till, place: Place::at(place) };
     let ended = loop {
         tokio::select! {
             biased;
@@ -187,6 +186,7 @@ async fn tell_on(
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
     }
+    teller.tell_alarms().await;
     teller.till.tell_summary().await;
     ended
 }
@@ -196,6 +196,8 @@ pub(crate) struct Teller {
     pub(crate) till: Till,
     /// How far the changes were told.
     pub(crate) place: Place,
+    /// The place in the audit up to which the alarms were told.
+    pub(crate) alarms_from: i64,
 }
 
 impl Teller {
@@ -210,7 +212,11 @@ impl Teller {
                     tracing::warn!(%error, "the end of the log could not be read");
                 }
             }
-            outbox::Event::Summary(summary) => self.till.tell(Event::SummaryChanged(queue::show(*summary))),
+            outbox::Event::Summary(summary) => {
+                // An alarm changes no operation, and so has no event of its own: but it was a write.
+                self.tell_alarms().await;
+                self.till.tell(Event::SummaryChanged(queue::show(*summary)));
+            }
             // Whether the bank is in reach stands in the summary.
             _ => self.till.tell_summary().await,
         }
@@ -220,6 +226,19 @@ impl Teller {
         let sale_id = operation.sale_id;
         self.till.tell(Event::OperationChanged(Box::new(operation)));
         self.till.tell(Event::SaleChanged { sale_id });
+    }
+
+    /// Tells the operations again about which the bank said another end meanwhile: that is their reason now.
+    async fn tell_alarms(&mut self) {
+        match self.till.alarms_since(self.alarms_from).await {
+            Ok(alarms) => {
+                for alarm in alarms {
+                    self.alarms_from = alarm.seq;
+                    self.tell_operation(alarm.operation);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "alarms could not be told"),
+        }
     }
 
     /// Events were missed: what they were about is in the file.

@@ -222,6 +222,7 @@ export const en = {
     'operation-unknown': 'The bank does not know this payment',
     'not-found': 'The bank does not know this way of asking',
     bank: 'The bank’s people are looking into it',
+    'late-answer': 'The bank later said something else. A manager must look at it with the bank',
     forgotten: 'The bank may have forgotten this payment',
     fault: 'Set aside after repeated faults of this program',
     unauthorized: 'The bank does not know this till',

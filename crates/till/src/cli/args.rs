@@ -60,7 +60,7 @@ pub(crate) enum Command {
     /// Settle what is open with the bank: sends, asks again and waits, until every payment has its final result
     ///
     /// Prints a JSON line for each change. Exit codes: 0 all final, 3 not in time, 4 all final but some that need
-    /// attention, 1 refused, 2 no bank named. Ended by SIGTERM or Ctrl+C, what was in flight is `unknown` and is asked for
+    /// attention, or of which the bank said another end than the one that holds here, 1 refused, 2 no bank named. Ended by SIGTERM or Ctrl+C, what was in flight is `unknown` and is asked for
     /// again by the next `sync`, under the same key.
     Sync(Sync),
     /// Show the operations, oldest first

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use outbox::HttpTransport;
 use protocol::Key;
 use std::{collections::HashMap, process::ExitCode, time::Duration};
-use till::{Bank, OperationQuery, Secret, State, Summary, Till, TillError};
+use till::{Alarm, Bank, OperationQuery, Secret, State, Summary, Till, TillError, format_amount};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ const READER_WAIT: Duration = Duration::from_secs(2);
 
 /// Not everything is final.
 const NOT_IN_TIME: u8 = 3;
-/// Everything is final but what a person must look at.
+/// Everything is final, and a person must look at some of it.
 const NEEDS_ATTENTION: u8 = 4;
 
 /// The bank that was named, if it can be used.
@@ -36,6 +36,7 @@ pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, F
 pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
     let lines = Lines::new(&till).await?;
     let attention = Attention::at_start(&till).await?;
+    let audit_end = till.audit_end().await?;
     let end = end_of_process()?;
     let shutdown = CancellationToken::new();
     let mut settling = till.start_settling(Some(bank), shutdown.clone())?;
@@ -58,11 +59,17 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     let stopped = settling.stopped().await;
     all_told.cancel();
     let printed = tokio::time::timeout(READER_WAIT, printing).await;
-    let (end, summary, trouble) = match whatever_is_known(&till, ended.and_then(|end| stopped.map(|()| end))).await {
+    let ended = ended.and_then(|end| stopped.map(|()| end));
+    let known = match ended {
+        Ok(end) => whatever_is_known(&till, audit_end).await.map(|known| (end, known)),
+        Err(error) => Err(error),
+    };
+    let (end, Known { summary, trouble, alarms }) = match known {
         Ok(known) => known,
         Err(error) => return Err(Failure::Refused(anyhow!("{error}; {NOT_UNDONE}"))),
     };
-    for reason in not_settled(&summary, trouble.as_ref(), end).into_iter().chain(clock_gap(&summary)) {
+    let reasons = alarms.iter().map(alarm).chain(not_settled(&summary, trouble.as_ref(), end));
+    for reason in reasons.chain(clock_gap(&summary)) {
         complain(reason);
     }
     let unprinted = match printed {
@@ -73,7 +80,7 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     if let Some(why) = unprinted {
         complain(format_args!("{why}; `kassa-till operations` shows all of it"));
     }
-    Ok(code(&summary))
+    Ok(code(&summary, &alarms))
 }
 
 /// How `sync` came to its end.
@@ -91,12 +98,16 @@ enum End {
 /// After a start nobody can say that nothing was sent.
 const NOT_UNDONE: &str = "what was sent before this is not undone, and the bank may have charged it";
 
-/// How it stands at the end, with the trouble that there is with the file.
-async fn whatever_is_known(
-    till: &Till,
-    ended: Result<End, TillError>,
-) -> Result<(End, Summary, Option<TillError>), TillError> {
-    let end = ended?;
+/// How it stands at the end.
+struct Known {
+    summary: Summary,
+    /// The trouble that there is with the file.
+    trouble: Option<TillError>,
+    /// The alarms of this run.
+    alarms: Vec<Alarm>,
+}
+
+async fn whatever_is_known(till: &Till, audit_end: i64) -> Result<Known, TillError> {
     if let Some(error) = till.trouble() {
         // What was begun may still wait for the file: the last word comes after all that is said of it.
         let still = till.probe().await.err();
@@ -107,7 +118,19 @@ async fn whatever_is_known(
         Some(damaged @ TillError::Damaged(_)) => return Err(damaged),
         trouble => trouble,
     };
-    Ok((end, till.summary().await?, trouble))
+    Ok(Known { summary: till.summary().await?, trouble, alarms: till.alarms_since(audit_end).await? })
+}
+
+/// What an alarm means, in one line.
+fn alarm(Alarm { operation, came, .. }: &Alarm) -> String {
+    let amount = format!("{} {}", format_amount(operation.amount, operation.currency), operation.currency);
+    format!(
+        "{} {} of {amount} is {} here, and the bank says {came}: this folder, or the bank's data, may be a copy. Nothing was changed; \
+         look at it with the bank before any money is taken or given back for it",
+        operation.kind.as_str(),
+        operation.short_code,
+        operation.state
+    )
 }
 
 /// Comes when everything is settled, where that is waited for.
@@ -186,10 +209,10 @@ fn clock_gap(summary: &Summary) -> Option<String> {
     Some(format!("this machine's clock is {apart_min} min {where_} the bank's: one of them is wrong"))
 }
 
-fn code(summary: &Summary) -> ExitCode {
+fn code(summary: &Summary, alarms: &[Alarm]) -> ExitCode {
     if !is_settled(summary) {
         ExitCode::from(NOT_IN_TIME)
-    } else if summary.needs_attention > 0 {
+    } else if summary.needs_attention > 0 || !alarms.is_empty() {
         ExitCode::from(NEEDS_ATTENTION)
     } else {
         ExitCode::SUCCESS

@@ -385,7 +385,17 @@ async fn another_end_that_comes_late_is_in_the_audit_and_changes_nothing() -> Ch
         came_late(tx, &row, &late)
     });
     told.await?;
-    assert_eq!(scene.till.sale(sale.id).await?, before);
+    // The alarm is the reason to look at it, and all that is to be seen.
+    let mut after = scene.till.sale(sale.id).await?;
+    let shown = after.tenders.iter_mut().find_map(|tender| tender.operation.as_mut()).ok_or("no operation")?;
+    assert_eq!(shown.reason.take().as_deref(), Some("late-answer: the bank says approved"));
+    assert_eq!(after, before);
+    let alarms = scene.till.alarms_since(0).await?;
+    assert_eq!(
+        alarms.iter().map(|alarm| (alarm.operation.key, alarm.came)).collect::<Vec<_>>(),
+        [(key, State::Approved)]
+    );
+    assert_eq!(scene.till.alarms_since(scene.till.audit_end().await?).await?, []);
     let entries = scene.till.audit(Some(sale.id), 0, 10).await?;
     let alarm = entries.last().ok_or("no entry")?;
     assert_eq!((alarm.what.as_str(), alarm.who.as_str()), ("late-answer", "bank"));

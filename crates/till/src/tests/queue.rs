@@ -16,7 +16,7 @@ async fn what_was_missed_is_told_out_of_the_file() -> Checked {
     let long_ago = clicked.updated_at - jiff::SignedDuration::from_hours(10 * 365 * 24);
     let missed = scene.settle_at(&clicked, State::Approved, long_ago).await?;
     let mut events = scene.till.subscribe();
-    let mut teller = Teller { till: scene.till.clone(), place: Place::at(told_up_to) };
+    let mut teller = Teller { till: scene.till.clone(), place: Place::at(told_up_to), alarms_from: 0 };
     teller.catch_up().await;
     // The clicks' own summaries may still come in between.
     let told: Vec<_> = std::iter::from_fn(|| events.try_recv().ok()).collect();

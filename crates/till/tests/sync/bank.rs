@@ -121,7 +121,21 @@ impl FakeBank {
     }
 
     fn cancel(&self, key: Key) -> Result<Answer, serde_json::Error> {
-        self.seen(|seen| seen.cancellations += 1);
+        let charged = self.seen(|seen| {
+            seen.cancellations += 1;
+            seen.payments.get(&key).cloned()
+        });
+        if let Some(payment) = charged {
+            let operation = Operation {
+                key,
+                state: OperationState::Approved,
+                kind: Some(Kind::Payment),
+                created_at: payment.created_at,
+                completed_at: Some(payment.created_at),
+                result: Some(serde_json::to_value(payment)?),
+            };
+            return Ok((200, "application/json", serde_json::to_vec(&operation)?));
+        }
         let at = jiff::Timestamp::UNIX_EPOCH;
         let operation = Operation {
             key,

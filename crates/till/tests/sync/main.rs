@@ -229,6 +229,47 @@ fn what_was_cancelled_of_another_merchant_is_not_waited_for() -> Checked {
     Ok(())
 }
 
+/// A copy of the folder had it charged: the cancellation here promised what was not so.
+#[test]
+fn an_alarm_is_a_line_a_reason_and_the_exit_code() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "2")?;
+    let listed = documents(&scene.run(&["operations", "--json"])?)?;
+    let (key, code) = (text(&listed[0], "key"), text(&listed[0], "short_code"));
+    let copy = tempfile::tempdir()?;
+    for file in std::fs::read_dir(&scene.data)? {
+        let file = file?;
+        std::fs::copy(file.path(), copy.path().join(file.file_name()))?;
+    }
+    let charged = scene.kassa_till(&["sync", "--until-settled"]).env("KASSA_DATA_DIR", copy.path()).output()?;
+    assert_eq!(charged.status.code(), Some(0));
+    assert_eq!(scene.run(&["cancel", &key])?.status.code(), Some(0));
+    let synced = scene.run(&["sync", "--until-settled"])?;
+    let said = String::from_utf8(synced.stderr.clone())?;
+    assert_eq!(synced.status.code(), Some(4), "{said}");
+    let line = said.lines().last().unwrap_or_default();
+    assert!(
+        line.starts_with(&format!(
+            "kassa-till: payment {code} of 24.90 EUR is cancelled here, and the bank says approved"
+        )),
+        "{said}"
+    );
+    // In what it prints, and in what is printed later.
+    let told = documents(&synced)?;
+    let told = told.iter().rfind(|line| line["key"] == key.as_str()).ok_or("no line")?;
+    assert_eq!(
+        (text(told, "state"), text(told, "reason")),
+        ("cancelled".into(), "late-answer: the bank says approved".into())
+    );
+    let listed = documents(&scene.run(&["operations", "--json"])?)?;
+    assert_eq!(&listed[0], told);
+    assert_eq!((text(&listed[1], "state"), &listed[1]["reason"]), ("approved".into(), &Value::Null));
+    // It is told once; and nothing was sent for it.
+    assert_eq!(scene.run(&["sync", "--until-settled"])?.status.code(), Some(0));
+    assert_eq!(scene.bank.seen(|seen| seen.requests), 3);
+    Ok(())
+}
+
 #[test]
 fn asked_to_end_it_leaves_what_was_in_flight_unknown() -> Checked {
     let scene = Scene::new()?;
