@@ -8,6 +8,7 @@
 //! value, so that no card token can reach an answer or a log line by way of an error message.
 
 mod card_number;
+mod instant;
 mod key;
 mod money;
 #[cfg(feature = "openapi")]
@@ -21,6 +22,7 @@ mod rfc3339;
 mod strict;
 
 pub use card_number::holds_card_number;
+pub use instant::{ClockError, check_clock, instant};
 pub use key::{Key, KeyError, ShortCode};
 pub use money::{Amount, AmountError, Currency, CurrencyError};
 pub use operation::{Kind, Operation, OperationState};
