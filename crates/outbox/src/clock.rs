@@ -1,6 +1,6 @@
 //! Time, handed in.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -33,7 +33,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        protocol::instant(SystemTime::now())
     }
 
     fn monotonic(&self) -> Duration {
