@@ -9,6 +9,7 @@ use std::{
     io::{self, IsTerminal, Write},
     net::SocketAddr,
     process::ExitCode,
+    time::SystemTime,
 };
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
@@ -47,6 +48,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Print(text) => say(text.trim_end())?,
         Command::Serve { listen, config } => {
+            protocol::check_clock(SystemTime::now())?;
             log();
             open_files::raise_limit();
             let bank = Bank::open(config).await?;
@@ -56,6 +58,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
             bank.serve(listener, shutdown).await?;
         }
         Command::Gateway { listen, config } => {
+            protocol::check_clock(SystemTime::now())?;
             log();
             open_files::raise_limit();
             let gateway = Gateway::open(config).await?;

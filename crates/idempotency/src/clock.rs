@@ -1,6 +1,7 @@
 //! Where the engine takes the time from.
 
 use jiff::Timestamp;
+use std::time::SystemTime;
 
 /// A clock that is handed in, so that a test or a fault lab can move it. It decides how old a stored response is and
 /// nothing else: no wait is measured by it and no owner is taken for dead by it.
@@ -15,6 +16,9 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        let now = SystemTime::now();
+        // Beyond the years that can be told it stands still.
+        let end = if now < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+        Timestamp::try_from(now).unwrap_or(end)
     }
 }

@@ -1,7 +1,6 @@
 //! What changed since a place in the log of attempts: for a listener that missed events.
 
-use crate::{Operation, Till, TillError, operations};
-use jiff::Timestamp;
+use crate::{Operation, Till, TillError, clock, operations};
 use outbox::BankIdentity;
 use protocol::Key;
 use rusqlite::Connection;
@@ -57,7 +56,7 @@ impl Till {
     pub async fn cancelled_to_tell(&self) -> Result<u32, TillError> {
         self.read(|conn| match outbox::bank_asked(conn)? {
             Some(bank) => Ok(outbox::tombstones_for(conn, &bank)?),
-            None => Ok(outbox::summary(conn, Timestamp::now())?.tombstones),
+            None => Ok(outbox::summary(conn, clock::now())?.tombstones),
         })
         .await
     }

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError};
+use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError, new_id};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
@@ -94,7 +94,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             runtime.block_on(save(&open(&data_dir)?, charge, times))
         }
         Command::Refund(refund) => {
-            let intent_id = refund.intent.as_deref().map_or_else(Uuid::now_v7, intent_id);
+            let intent_id = refund.intent.as_deref().map_or_else(new_id, intent_id);
             let refund = Refund { intent_id, payment: refund.key, amount: refund.amount };
             let till = open(&data_dir)?;
             print_one(&runtime.block_on(till.refund(refund))?)
@@ -155,7 +155,7 @@ fn price(file: &Path) -> Result<ExitCode, Failure> {
 
 fn charge(pay: args::Pay) -> Result<Charge, Failure> {
     let charge = Charge {
-        intent_id: pay.intent.as_deref().map_or_else(Uuid::now_v7, intent_id),
+        intent_id: pay.intent.as_deref().map_or_else(new_id, intent_id),
         amount: pay.amount,
         currency: pay.currency,
         card: CardToken::new(pay.card).map_err(|error| Failure::Usage(format!("--card: {error}")))?,
@@ -186,8 +186,7 @@ fn intent_id(name: &str) -> Uuid {
 
 /// Saves the charge, `times` over with an intent of its own each, and prints each in the order of saving.
 async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failure> {
-    let mut intents =
-        iter::once(charge.intent_id).chain(iter::repeat_with(Uuid::now_v7)).take(times as usize).peekable();
+    let mut intents = iter::once(charge.intent_id).chain(iter::repeat_with(new_id)).take(times as usize).peekable();
     let (mut out, mut unprinted) = (Out::new(), None);
     while intents.peek().is_some() {
         let together: Vec<_> = intents

@@ -85,6 +85,9 @@ pub enum TillError {
     /// What was to be written out could not be written where it was to go.
     #[error("the export could not be written: {0}")]
     Export(io::Error),
+    /// The machine's clock stands where it can't be right. Nothing was begun.
+    #[error("{0}")]
+    Clock(String),
     /// No bank is named, or its address or secret can't be used.
     #[error("{0}")]
     NoBank(String),
@@ -118,6 +121,7 @@ impl TillError {
             Self::InvalidSetting(_) => "invalid-setting",
             Self::NotFound(_) => "not-found",
             Self::Export(_) => "export",
+            Self::Clock(_) => "clock",
             Self::NoBank(_) => "no-bank",
             Self::Internal(_) => "internal",
         }

@@ -1,7 +1,6 @@
 //! The figures of the queue, told to whoever listens: one look at a time, and not one for each click.
 
-use crate::{Event, queue, till::not_read};
-use jiff::Timestamp;
+use crate::{Event, clock, queue, till::not_read};
 use std::{
     sync::{
         Arc, Weak,
@@ -40,7 +39,7 @@ impl Figures {
 
     /// Tells them now.
     pub(crate) async fn tell(&self) {
-        let now = Timestamp::now();
+        let now = clock::now();
         let look = self.store.read(move |conn| queue::summary(conn, now));
         match look.await.map_err(not_read) {
             // Nobody may be listening.

@@ -1,7 +1,7 @@
 //! Pay: from the click to the one commit that holds sale, tender, operation and audit entry.
 
 use crate::{
-    Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, lines,
+    Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, clock, lines,
     operations, refunds, sale, sales, sales::SaleRow, settings, tenders, tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
@@ -74,7 +74,7 @@ pub(crate) fn begin(conn: &Connection, sale_id: Uuid) -> Result<TenderBegun, Til
     let currency = sale::engine_currency(sale.currency).map_err(sale::broken)?;
     let cash_notes =
         checkout::cash_notes(cash_due, currency).into_iter().filter(|&note| sale.cash.takes(note)).collect();
-    Ok(TenderBegun { tender_id: Uuid::now_v7(), due: rest, cash_due, cash_notes, rounding })
+    Ok(TenderBegun { tender_id: clock::new_id(), due: rest, cash_due, cash_notes, rounding })
 }
 
 /// What no tender of the sale covers, where there is something to pay at all.

@@ -1,6 +1,6 @@
 //! The rows of sales: what they are, and their way from open to paying to completed.
 
-use crate::{Settings, TillError, audit::Signature, columns};
+use crate::{Settings, TillError, audit::Signature, clock, columns};
 use checkout::{CashRounding, CashRule, Priced};
 use jiff::Timestamp;
 use protocol::Currency;
@@ -126,7 +126,7 @@ pub(crate) fn insert(
     settings: &Settings,
     has_cart: bool,
 ) -> Result<Uuid, TillError> {
-    let id = Uuid::now_v7();
+    let id = clock::id_at(signature.at);
     tx.prepare_cached(
         "INSERT INTO sales (id, state, held, currency, prices_include_tax, cash_step, cash_rounding, created_at, updated_at,
              has_cart)

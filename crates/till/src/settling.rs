@@ -1,10 +1,9 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, audit, audit::BANK, audit::Signature, network, operations, pay, queue,
-    till::not_read, trouble,
+    Event, Operation, Place, Till, TillError, audit, audit::BANK, audit::Signature, clock, network, operations, pay,
+    queue, till::not_read, trouble,
 };
-use jiff::Timestamp;
 use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
 use rusqlite::{Connection, ffi};
@@ -42,7 +41,7 @@ fn written(tx: &Connection, operation: &outbox::Operation) -> rusqlite::Result<(
 
 /// Puts an end that the bank said after another one into the audit: an alarm, and no change of anything.
 pub(crate) fn came_late(tx: &Connection, operation: &outbox::Operation, late: &LateAnswer) -> rusqlite::Result<()> {
-    let signature = Signature { who: BANK.to_owned(), at: Timestamp::now() };
+    let signature = Signature { who: BANK.to_owned(), at: clock::now() };
     pay::contradicted(tx, &signature, operation, late).map_err(|error| refusal(operation, error))
 }
 

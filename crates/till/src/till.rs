@@ -3,10 +3,9 @@
 use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
-    audit::Signature, begun, cancelling, cart, catalogue, charge, demo, figures::Figures, operations, pay, queue,
-    receipt, refunds, sale, schema, settings, settling::Queue, trouble,
+    audit::Signature, begun, cancelling, cart, catalogue, charge, clock, demo, figures::Figures, operations, pay,
+    queue, receipt, refunds, sale, schema, settings, settling::Queue, trouble,
 };
-use jiff::Timestamp;
 use outbox::ExportError;
 use protocol::Key;
 use rusqlite::Connection;
@@ -14,6 +13,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 use store::{LockError, LockFile, OpenError, Priority, ReadError, Store, WriteError};
 use tokio::sync::broadcast;
@@ -59,9 +59,10 @@ impl Till {
     /// Blocks while it does: some milliseconds, more where an older file is brought up to date.
     ///
     /// # Errors
-    /// [`TillError::InUse`] where another process has the folder, [`TillError::Refused`] where the file is not this
+    /// [`TillError::Clock`] where the machine's clock can't be right, [`TillError::InUse`] where another process has the folder, [`TillError::Refused`] where the file is not this
     /// program's to write, or empty or gone though a till was begun here, [`TillError::Storage`] where it can't be written.
     pub fn open(data_dir: &Path) -> Result<Self, TillError> {
+        protocol::check_clock(SystemTime::now()).map_err(|error| TillError::Clock(error.to_string()))?;
         let lock = LockFile::acquire(&data_dir.join(LOCK_NAME)).map_err(|error| match error {
             LockError::Held { pid, .. } => TillError::InUse(format!(
                 "{} is in use by another process{}",
@@ -151,7 +152,7 @@ impl Till {
     }
 
     fn signature(&self) -> Signature {
-        Signature { who: self.who.to_string(), at: Timestamp::now() }
+        Signature { who: self.who.to_string(), at: clock::now() }
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -513,7 +514,7 @@ impl Till {
     /// # Errors
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn summary(&self) -> Result<Summary, TillError> {
-        let now = Timestamp::now();
+        let now = clock::now();
         self.read(move |conn| queue::summary(conn, now)).await
     }
 }

@@ -2,7 +2,10 @@
 
 use idempotency::Clock;
 use jiff::{SignedDuration, Timestamp};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::SystemTime,
+};
 
 /// The operating system's clock and an offset.
 #[derive(Debug, Default)]
@@ -25,7 +28,7 @@ impl LabClock {
 
 impl Clock for LabClock {
     fn now(&self) -> Timestamp {
-        let now = Timestamp::now();
+        let now = protocol::instant(SystemTime::now());
         let offset = SignedDuration::from_secs(self.offset_s.load(Ordering::Relaxed));
         now.saturating_add(offset).unwrap_or(now)
     }

@@ -29,7 +29,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use store::Store;
 
@@ -53,7 +53,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new(prefix: &'static str, gateway_calls: Option<Arc<GatewayCalls>>) -> Self {
-        Self { counting: Counting::default(), gateway_calls, prefix, started: Timestamp::now() }
+        Self { counting: Counting::default(), gateway_calls, prefix, started: protocol::instant(SystemTime::now()) }
     }
 
     /// The answer to `GET /metrics`. What the store has to be asked for is left out while it can't be read, which

@@ -1,8 +1,10 @@
 //! An amount charged with no cart before it: a sale of its own, in nobody's way.
 
 use super::{Checked, Scene};
-use crate::{Charge, State, TillError};
+use crate::{Charge, OperationQuery, Refund, State, TillError, audit::Signature, charge as charging, new_id, queue};
 use protocol::{Amount, CardToken, Currency};
+use std::time::{Duration, SystemTime};
+use store::Priority;
 use uuid::Uuid;
 
 fn charge() -> Checked<Charge> {
@@ -53,5 +55,26 @@ async fn however_many_there_are_a_cashiers_own_are_shown() -> Checked {
     scene.by_card(&held, 590).await?;
     scene.till.hold_sale(held.id).await?;
     assert_eq!(scene.till.held_sales().await?.iter().map(|sale| sale.id).collect::<Vec<_>>(), [held.id]);
+    Ok(())
+}
+
+/// A clock may leave all bounds while the till runs: what it saves then it can still show.
+#[tokio::test]
+async fn a_payment_can_be_saved_and_shown_at_any_time() -> Checked {
+    let scene = Scene::new()?;
+    let store = &scene.till.inner.store;
+    let far = Duration::from_secs(400_000_000_000);
+    let (past, future) = (SystemTime::UNIX_EPOCH - far, SystemTime::UNIX_EPOCH + far);
+    for at in [past, SystemTime::UNIX_EPOCH, future, SystemTime::now()].map(protocol::instant) {
+        let charge = Charge { accepted_offline: at.as_second() > 0, ..charge()? };
+        let signature = Signature { who: "test".to_owned(), at };
+        let saved = store.write(Priority::Click, move |tx| charging::charge(tx, &signature, &charge)).await?;
+        let settled = scene.settle_at(&saved, State::Approved, at).await?;
+        assert_eq!(settled.created_at.as_millisecond(), at.as_millisecond());
+        assert!(scene.till.receipt(settled.sale_id).await?.text.contains("24.90"));
+        scene.till.refund(Refund { intent_id: new_id(), payment: saved.key, amount: Amount::new(100)? }).await?;
+        store.read(move |conn| queue::summary(conn, at)).await?;
+    }
+    assert_eq!(scene.till.operations(OperationQuery::default()).await?.operations.len(), 8);
     Ok(())
 }
