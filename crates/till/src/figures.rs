@@ -1,6 +1,6 @@
 //! The figures of the queue, told to whoever listens: one look at a time, and not one for each click.
 
-use crate::{Event, clock, queue, till::not_read};
+use crate::{Event, clock, queue, settling::Owner, till::not_read};
 use std::{
     sync::{
         Arc, Weak,
@@ -17,13 +17,14 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 pub(crate) struct Figures {
     store: Store,
     events: broadcast::Sender<Event>,
+    owner: Owner,
     is_wanted: AtomicBool,
     is_running: AtomicBool,
 }
 
 impl Figures {
-    pub(crate) fn new(store: Store, events: broadcast::Sender<Event>) -> Arc<Self> {
-        Arc::new(Self { store, events, is_wanted: AtomicBool::new(false), is_running: AtomicBool::new(false) })
+    pub(crate) fn new(store: Store, events: broadcast::Sender<Event>, owner: Owner) -> Arc<Self> {
+        Arc::new(Self { store, events, owner, is_wanted: AtomicBool::new(false), is_running: AtomicBool::new(false) })
     }
 
     /// Has them told soon, where anybody listens. Whoever clicked does not wait for it.
@@ -39,8 +40,8 @@ impl Figures {
 
     /// Tells them now.
     pub(crate) async fn tell(&self) {
-        let now = clock::now();
-        let look = self.store.read(move |conn| queue::summary(conn, now));
+        let (now, settles) = (clock::now(), self.owner.settles());
+        let look = self.store.read(move |conn| queue::summary(conn, now, settles));
         match look.await.map_err(not_read) {
             // Nobody may be listening.
             Ok(summary) => drop(self.events.send(Event::SummaryChanged(summary))),

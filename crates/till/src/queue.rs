@@ -16,7 +16,7 @@ const CLOCK_GAP_SHOWN_S: i64 = 120;
 pub struct Summary {
     /// Operations without a final result.
     pub unsettled: u32,
-    /// Of them, with the bank at this moment.
+    /// Of them, with the bank at this moment; none where nobody asks it.
     pub sending: u32,
     /// Of them, waiting to be sent or asked about.
     pub waiting: u32,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub bank_problem: Option<String>,
     /// When the bank last answered.
     pub last_contact_at: Option<Timestamp>,
-    /// When the next attempt is due.
+    /// When the next attempt is due; none where nobody makes one.
     pub next_attempt_at: Option<Timestamp>,
     /// All of it in one word.
     pub chip: Chip,
@@ -113,9 +113,22 @@ pub enum Event {
     },
 }
 
+/// Who settles what is in the file, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settles {
+    /// A task of this till, or perhaps of another process whose folder this one only reads.
+    Somebody,
+    /// The folder is this till's own, and it has no task: what the file says of a call that runs, or is next, is of an earlier one.
+    Nobody,
+}
+
 /// The queue as it stands in the file.
-pub(crate) fn summary(conn: &Connection, now: Timestamp) -> Result<Summary, TillError> {
-    Ok(show(outbox::summary(conn, now)?))
+pub(crate) fn summary(conn: &Connection, now: Timestamp, settles: Settles) -> Result<Summary, TillError> {
+    let found = outbox::summary(conn, now)?;
+    Ok(show(match settles {
+        Settles::Somebody => found,
+        Settles::Nobody => outbox::Summary { sending: 0, waiting: found.unsettled, next_attempt_at: None, ..found },
+    }))
 }
 
 pub(crate) fn show(summary: outbox::Summary) -> Summary {

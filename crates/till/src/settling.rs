@@ -2,7 +2,7 @@
 
 use crate::{
     Event, Operation, Place, Till, TillError, audit, audit::BANK, audit::Signature, clock, network, operations, pay,
-    queue, till::not_read, trouble,
+    queue, queue::Settles, till::not_read, trouble,
 };
 use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
@@ -21,7 +21,21 @@ use tokio_util::sync::CancellationToken;
 /// The outbox of a till, and whether it is at work.
 pub(crate) struct Queue {
     pub(crate) outbox: Outbox,
-    is_running: AtomicBool,
+    pub(crate) is_running: Arc<AtomicBool>,
+}
+
+/// Whether a till has what is in its file settled.
+#[derive(Clone)]
+pub(crate) struct Owner {
+    pub(crate) owns_the_folder: bool,
+    pub(crate) is_running: Arc<AtomicBool>,
+}
+
+impl Owner {
+    pub(crate) fn settles(&self) -> Settles {
+        let nobody = self.owns_the_folder && !self.is_running.load(Ordering::Acquire);
+        if nobody { Settles::Nobody } else { Settles::Somebody }
+    }
 }
 
 impl Queue {
@@ -29,7 +43,7 @@ impl Queue {
         let hook: OnChange = Arc::new(written);
         let late: OnLateAnswer = Arc::new(came_late);
         let outbox = Outbox::new(store, BankContract).on_change(hook).on_late_answer(late);
-        Self { outbox, is_running: AtomicBool::new(false) }
+        Self { outbox, is_running: Arc::default() }
     }
 }
 

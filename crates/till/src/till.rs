@@ -3,8 +3,12 @@
 use crate::{
     ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
     OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
-    audit::Signature, begun, cancelling, cart, catalogue, charge, clock, demo, figures::Figures, operations, pay,
-    queue, receipt, refunds, sale, schema, settings, settling::Queue, trouble,
+    audit::Signature,
+    begun, cancelling, cart, catalogue, charge, clock, demo,
+    figures::Figures,
+    operations, pay, queue, receipt, refunds, sale, schema, settings,
+    settling::{Owner, Queue},
+    trouble,
 };
 use outbox::ExportError;
 use protocol::Key;
@@ -42,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) events: broadcast::Sender<Event>,
     pub(crate) queue: Queue,
+    owner: Owner,
     figures: Arc<Figures>,
     data_dir: PathBuf,
     /// None where the folder was opened only to read.
@@ -107,8 +112,9 @@ impl Till {
     fn over(store: Store, data_dir: &Path, lock: Option<LockFile>) -> Self {
         let (events, _) = broadcast::channel(EVENTS_MAX);
         let queue = Queue::new(store.clone());
-        let figures = Figures::new(store.clone(), events.clone());
-        let inner = Inner { store, events, queue, figures, data_dir: data_dir.to_owned(), _lock: lock };
+        let owner = Owner { owns_the_folder: lock.is_some(), is_running: Arc::clone(&queue.is_running) };
+        let figures = Figures::new(store.clone(), events.clone(), owner.clone());
+        let inner = Inner { store, events, queue, owner, figures, data_dir: data_dir.to_owned(), _lock: lock };
         Self { inner: Arc::new(inner), who: CASHIER.into() }
     }
 
@@ -514,8 +520,8 @@ impl Till {
     /// # Errors
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn summary(&self) -> Result<Summary, TillError> {
-        let now = clock::now();
-        self.read(move |conn| queue::summary(conn, now)).await
+        let (now, settles) = (clock::now(), self.inner.owner.settles());
+        self.read(move |conn| queue::summary(conn, now, settles)).await
     }
 }
 

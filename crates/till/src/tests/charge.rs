@@ -73,7 +73,7 @@ async fn a_payment_can_be_saved_and_shown_at_any_time() -> Checked {
         assert_eq!(settled.created_at.as_millisecond(), at.as_millisecond());
         assert!(scene.till.receipt(settled.sale_id).await?.text.contains("24.90"));
         scene.till.refund(Refund { intent_id: new_id(), payment: saved.key, amount: Amount::new(100)? }).await?;
-        store.read(move |conn| queue::summary(conn, at)).await?;
+        store.read(move |conn| queue::summary(conn, at, queue::Settles::Somebody)).await?;
     }
     assert_eq!(scene.till.operations(OperationQuery::default()).await?.operations.len(), 8);
     Ok(())

@@ -1,8 +1,11 @@
 //! What is told of the queue, also to a listener that was too slow.
 
 use super::{Checked, Scene};
-use crate::{Chip, Event, Place, State, settling::Teller};
-use std::time::{Duration, Instant};
+use crate::{Chip, Event, Place, State, Till, settling::Teller};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 use tokio::time::timeout;
 
 #[tokio::test]
@@ -55,6 +58,7 @@ async fn a_listeners_place_moves_on_behind_what_may_still_be_told() -> Checked {
 async fn the_chip_tells_the_most_pressing() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;
+    scene.till.inner.queue.is_running.store(true, Ordering::Release);
     let chip = async || Ok::<_, crate::TillError>(scene.till.summary().await?.chip);
     assert_eq!(chip().await?, Chip::Ok);
     let first = scene.by_card(&sale, 100).await?;
@@ -70,6 +74,27 @@ async fn the_chip_tells_the_most_pressing() -> Checked {
     let summary = scene.till.summary().await?;
     assert_eq!((summary.unsettled, summary.sending, summary.needs_attention), (1, 1, 1));
     assert_eq!(summary.amounts.iter().map(|of| (of.currency.code(), of.amount)).collect::<Vec<_>>(), [("EUR", 100)]);
+    Ok(())
+}
+
+/// What the file says of a call that runs is of a task that is dead, and nothing is tried next.
+#[tokio::test]
+async fn where_nobody_settles_nothing_is_told_as_under_way() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let operation = scene.by_card(&sale, 100).await?;
+    scene.by_card(&sale, 100).await?;
+    scene.settle(&operation, State::Sending).await?;
+    let mut events = scene.till.subscribe();
+    scene.till.tell_summary().await;
+    let Event::SummaryChanged(told) = events.recv().await? else { return Err("no summary".into()) };
+    let summary = scene.till.summary().await?;
+    assert_eq!(summary, told);
+    assert_eq!((summary.unsettled, summary.sending, summary.waiting), (2, 0, 2));
+    assert_eq!((summary.chip, summary.next_attempt_at), (Chip::Waiting, None));
+    // Who only reads can't know of another process.
+    let looking = Till::open_read_only(scene.till.data_dir())?.summary().await?;
+    assert_eq!((looking.unsettled, looking.sending), (2, 1));
     Ok(())
 }
 
