@@ -5,7 +5,7 @@
 const DIGITS: std::ops::RangeInclusive<usize> = 12..=19;
 
 /// Whether a text holds what is a card number in all likelihood: 12 to 19 digits, written together or in groups, that begin and are
-/// as long as the cards of a shop do, and whose last is the check digit of the rest. One text of digits in a hundred does so by
+/// as long as the cards of a shop do, and whose last is the check digit of the rest. Of as many digits about one text in fifteen does so by
 /// chance.
 ///
 /// Digits that are longer than that are none: an account or a serial number would hold one nearly always.
