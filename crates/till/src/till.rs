@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use std::{
     io::Write,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::SystemTime,
 };
 use store::{LockError, LockFile, OpenError, Priority, ReadError, Store, WriteError};
@@ -47,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) events: broadcast::Sender<Event>,
     pub(crate) queue: Queue,
     owner: Owner,
+    /// Damage that a look of the till's met.
+    damage: OnceLock<String>,
     figures: Arc<Figures>,
     data_dir: PathBuf,
     /// None where the folder was opened only to read.
@@ -114,7 +116,16 @@ impl Till {
         let queue = Queue::new(store.clone());
         let owner = Owner { owns_the_folder: lock.is_some(), is_running: Arc::clone(&queue.is_running) };
         let figures = Figures::new(store.clone(), events.clone(), owner.clone());
-        let inner = Inner { store, events, queue, owner, figures, data_dir: data_dir.to_owned(), _lock: lock };
+        let inner = Inner {
+            store,
+            events,
+            queue,
+            owner,
+            damage: OnceLock::new(),
+            figures,
+            data_dir: data_dir.to_owned(),
+            _lock: lock,
+        };
         Self { inner: Arc::new(inner), who: CASHIER.into() }
     }
 
@@ -152,6 +163,9 @@ impl Till {
     /// None: what it gives is [`TillError::Storage`], or [`TillError::Damaged`] where no waiting helps.
     #[must_use]
     pub fn trouble(&self) -> Option<TillError> {
+        if let Some(why) = self.inner.damage.get() {
+            return Some(TillError::Damaged(why.clone()));
+        }
         let error = self.inner.store.trouble()?;
         let why = trouble::of_storage(&error);
         Some(if trouble::is_lasting(&error) { TillError::Damaged(why) } else { TillError::Storage(why) })
@@ -165,7 +179,14 @@ impl Till {
         &self,
         look: impl FnOnce(&Connection) -> Result<T, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
-        self.inner.store.read(look).await.map_err(not_read)
+        let seen = self.inner.store.read(look).await.map_err(not_read);
+        if let Err(TillError::Damaged(why)) = &seen
+            && self.inner.store.trouble().is_none_or(|error| !trouble::is_lasting(&error))
+        {
+            // The store knows SQLite's own errors, and not those of a look of the till's.
+            let _ = self.inner.damage.set(why.clone());
+        }
+        seen
     }
 
     /// One change in one commit. Where that commit's outcome is not known, `find` looks for it before anybody is told: the file

@@ -126,3 +126,21 @@ async fn clicks_have_the_summary_told_now_and_then_and_to_nobody_not_at_all() ->
     assert!(summaries <= most, "{summaries} looks at the queue for 100 clicks, not {most}");
     Ok(())
 }
+
+/// The look of somebody else is enough: who waits for the end of it all is not told that it is a matter of time.
+#[tokio::test]
+async fn damage_that_a_look_met_is_trouble_for_all() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let operation = scene.by_card(&sale, 100).await?;
+    assert!(scene.till.trouble().is_none());
+    let broken = scene.till.read(move |_| {
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        Err::<(), _>(rusqlite::Error::SqliteFailure(error, None).into())
+    });
+    assert!(matches!(broken.await, Err(crate::TillError::Damaged(_))));
+    // What else can be read and written does not hide it.
+    scene.settle(&operation, State::Approved).await?;
+    assert!(matches!(scene.till.trouble(), Some(crate::TillError::Damaged(_))));
+    Ok(())
+}
