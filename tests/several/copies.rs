@@ -16,7 +16,8 @@ use crate::{
     },
 };
 
-const CLICKS: usize = 10;
+/// More than are final, called and counted ahead when the folder is copied at work.
+const CLICKS: usize = 16;
 const AT_ONCE: u64 = 4;
 
 /// The till of a folder into which another till's data is copied.
