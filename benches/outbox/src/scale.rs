@@ -21,6 +21,8 @@ const SYNCS_OF_A_CLICK: f64 = 4.0;
 const SYNCS_OF_A_RESULT: f64 = 2.0;
 /// What it takes beside of two cores that all share, in seconds.
 const RESULT_S: f64 = 1e-3;
+/// How long a till's click is waited after, for the figures of the queue: they are told no more often.
+const TOLD_EVERY_S: f64 = 0.2;
 /// How long a kill and what follows take, in seconds.
 const KILL_S: f64 = 0.5;
 /// How long an hour that leaps takes, in seconds.
@@ -56,7 +58,7 @@ impl Scale {
             rounds: 1,
             sizes: vec![0, 2_000],
             pairs: 100,
-            till_pairs: 50,
+            till_pairs: 20,
             operations: 300,
             kills: 2,
             dead_for: Duration::from_secs(600),
@@ -73,7 +75,7 @@ impl Scale {
             rounds,
             sizes,
             pairs: 1_500,
-            till_pairs: 1_000,
+            till_pairs: 200,
             operations: 10_000,
             kills: 20,
             dead_for: dead::HOUR,
@@ -103,7 +105,10 @@ impl Scale {
         let filled_s = self.sizes.iter().sum::<u64>() as f64 * FILL_S;
         let seconds = match part {
             Part::Click => filled_s + rounds * sizes * (clicks(self.pairs) + settled(self.operations)),
-            Part::Till => filled_s + rounds * sizes * clicks(self.till_pairs) + 2.0 * KILL_S * self.kills as f64,
+            Part::Till => {
+                let told_s = self.till_pairs as f64 * TOLD_EVERY_S;
+                filled_s + rounds * sizes * (clicks(self.till_pairs) + told_s) + 2.0 * KILL_S * self.kills as f64
+            }
             Part::Drain => rounds * 3.0 * settled(self.operations),
             Part::Dead => {
                 let hours = 5.0 * DEAD_HOUR_S * self.dead_for.as_secs_f64() / dead::HOUR.as_secs_f64();
