@@ -179,6 +179,7 @@ impl Queue {
                 self.file_failed(now, random);
                 self.scan_soon(now);
             }
+            Event::NotCalled(key) => self.not_called(key, now, effects),
             Event::Answered(key, reading) => self.answered(key, &reading, now, random, effects),
             Event::Panicked(key) => self.panicked(key, now, random, effects),
             Event::Saved(key) => self.saved(key, now),

@@ -82,7 +82,7 @@ pub struct Operation {
     pub updated_at: Timestamp,
     /// When it became final.
     pub settled_at: Option<Timestamp>,
-    /// When it is tried (or, where it needs attention, looked up) next, at the earliest; none while a call runs, and once it is
+    /// When it is tried (or, where it needs attention, looked up) next, at the earliest; none while a call runs or is about to, and once it is
     /// final. What holds all of the queue is not in it: see [`Summary::next_attempt_at`](crate::Summary::next_attempt_at).
     pub due_at: Option<Timestamp>,
     /// The bank's own `Retry-After` for this operation: it is not asked for before it, whoever wakes the queue.

@@ -32,6 +32,8 @@ pub struct Change {
     pub last_answer: Option<Name>,
     /// The bank's object.
     pub result: Option<String>,
+    /// Whether the call was made, so that the operation was perhaps sent. What was only counted stays as it was.
+    pub called: bool,
     /// The event for the log.
     pub event: &'static str,
     /// The reading for the log.
@@ -57,6 +59,7 @@ fn unchanged(row: &Row, ask: Next, state: State, now: Timestamp) -> Change {
         reason: None,
         last_answer: None,
         result: None,
+        called: true,
         event: "answer",
         reading: None,
         detail: String::new(),
@@ -239,11 +242,11 @@ fn in_progress(
     Change { due_at, not_before, failures, ..unchanged(row, asks_next, state, now) }
 }
 
-/// What a panic in the handling of an operation makes of it: once it was begun, nobody knows whether it was sent.
+/// What a panic in the handling of an operation makes of it: once it was called for, nobody knows whether it was sent.
 pub(crate) fn panicked(
     row: &Row,
     ask: Ask,
-    begun: bool,
+    called: bool,
     settings: &Settings,
     now: Timestamp,
     random: &mut Random,
@@ -251,7 +254,7 @@ pub(crate) fn panicked(
     let panics = row.panics.saturating_add(1);
     let change = if panics < settings.panics_max {
         let (failures, due_at) = failed(row, settings, now, random);
-        Change { failures, due_at, ..unchanged(row, Next::from(ask), still_open(row, ask, begun), now) }
+        Change { failures, due_at, ..unchanged(row, Next::from(ask), still_open(row, ask, called), now) }
     } else if row.state.is_final() {
         // It has its end; only the bank is not told, for now.
         Change { due_at: Some(after(now, settings.attention_every)), ..unchanged(row, Next::Cancel, row.state, now) }
@@ -263,5 +266,5 @@ pub(crate) fn panicked(
 
 /// What a call that was broken off, or not made after all, leaves behind.
 pub(crate) fn broken_off(row: &Row, ask: Ask, sent: bool, event: &'static str, now: Timestamp) -> Change {
-    Change { event, ..unchanged(row, Next::from(ask), still_open(row, ask, sent), now) }
+    Change { event, called: sent, ..unchanged(row, Next::from(ask), still_open(row, ask, sent), now) }
 }

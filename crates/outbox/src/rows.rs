@@ -156,6 +156,15 @@ fn prepare(tx: &Connection, key: &Key, ask: Ask, contract: &dyn Contract) -> rus
     Ok(Prepared { operation, request, call })
 }
 
+/// Whether the call of a row that was begun some time ago is still to be made: it is this owner's, and no wish to cancel it has come
+/// that holds its request back.
+pub(crate) fn is_wanted(conn: &Connection, key: &Key, ask: Ask, epoch: i64) -> rusqlite::Result<bool> {
+    conn.prepare_cached(
+        "SELECT due_at IS NULL AND epoch = ?2 AND (cancel_wished_at IS NULL OR NOT ?3) FROM operations WHERE key = ?1",
+    )?
+    .query_row(params![key.as_bytes(), epoch, ask.sends()], |row| row.get(0))
+}
+
 /// What became of a save.
 pub(crate) enum Saved {
     /// Done, now or by an earlier try whose outcome was not known; with the refunds that waited for it.
@@ -292,10 +301,13 @@ fn late(
 fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
     let Saving { change, .. } = *saving;
     tx.prepare_cached(
-        "UPDATE operations SET state = :state, failures = :failures, panics = :panics, deaths = 0, \
+        "UPDATE operations SET state = :state, failures = :failures, panics = :panics, \
+             deaths = CASE WHEN :called THEN 0 ELSE deaths END, \
+             first_sent_at = CASE WHEN :state = 'saved' THEN NULL ELSE first_sent_at END, \
              ask = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final THEN 'cancel' ELSE :ask END, \
              due_at = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final AND NOT :wished THEN :now ELSE :due END, \
-             not_before = :not_before, last_answer = :last, result = :result, updated_at = :now, \
+             not_before = :not_before, last_answer = CASE WHEN :called THEN :last ELSE last_answer END, \
+             result = :result, updated_at = :now, \
              reason = CASE WHEN :state = 'needs_attention' THEN coalesce(:reason, reason) END, \
              settled_at = CASE WHEN :final THEN :now END \
          WHERE key = :key AND state = :expected \
@@ -314,6 +326,7 @@ fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
         ":now": ms(saving.now),
         ":final": change.state.is_final(),
         ":wished": saving.wished,
+        ":called": change.called,
         ":key": saving.key.as_bytes(),
         ":expected": saving.expected.as_str(),
         ":begun": saving.begun,
@@ -325,8 +338,9 @@ fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
 fn update_tombstone(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
     let Saving { change, .. } = *saving;
     tx.prepare_cached(
-        "UPDATE operations SET failures = :failures, panics = :panics, deaths = 0, due_at = :due, not_before = :not_before, \
-             last_answer = :last, tombstone = :due IS NOT NULL, updated_at = :now \
+        "UPDATE operations SET failures = :failures, panics = :panics, due_at = :due, not_before = :not_before, \
+             deaths = CASE WHEN :called THEN 0 ELSE deaths END, last_answer = CASE WHEN :called THEN :last ELSE last_answer END, \
+             tombstone = :due IS NOT NULL, updated_at = :now \
          WHERE key = :key AND state = :expected AND tombstone = 1 \
            AND CASE WHEN :begun THEN due_at IS NULL AND epoch = :epoch ELSE TRUE END",
     )?
@@ -336,6 +350,7 @@ fn update_tombstone(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<us
         ":due": change.due_at.map(ms),
         ":not_before": change.not_before.map(ms),
         ":last": change.last_answer,
+        ":called": change.called,
         ":now": ms(saving.now),
         ":key": saving.key.as_bytes(),
         ":expected": saving.expected.as_str(),
@@ -349,7 +364,7 @@ fn update_tombstone(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<us
 fn has_become(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<bool> {
     tx.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM operations WHERE key = :key AND state = :state AND result IS :result \
-             AND (:final OR (ask IN (:ask, 'cancel') AND failures = :failures AND panics = :panics AND last_answer IS :last \
+             AND (:final OR (ask IN (:ask, 'cancel') AND failures = :failures AND panics = :panics AND (last_answer IS :last OR NOT :called) \
                   AND due_at IS NOT NULL)))",
     )?
     .query_row(
@@ -362,6 +377,7 @@ fn has_become(tx: &Connection, key: &Key, change: &Change) -> rusqlite::Result<b
             ":failures": change.failures,
             ":panics": change.panics,
             ":last": change.last_answer,
+            ":called": change.called,
         },
         |row| row.get(0),
     )

@@ -281,7 +281,7 @@ impl Driver<'_> {
         match effect {
             Effect::Scan { bank, limit } => self.scan(bank, limit),
             Effect::Begin { row, ask, bank } => self.begin(row, ask, bank),
-            Effect::Call { key, ask } => self.call(key, ask),
+            Effect::Call { key, ask, stood_ready } => self.call(key, ask, stood_ready),
             Effect::Abandon(key) => {
                 if let Some(flight) = self.flights.get_mut(&key) {
                     flight.abandon();

@@ -142,7 +142,11 @@ impl<B: FnMut(usize, Timestamp) -> Reading> World<B> {
                         }
                     }
                 }
-                Effect::Call { key, ask } => {
+                Effect::Call { key, ask, stood_ready } => {
+                    if stood_ready && !rows::is_wanted(&self.conn, &key, ask, self.epoch)? {
+                        self.feed(Event::NotCalled(key));
+                        continue;
+                    }
                     self.asks.push(ask);
                     let number = self.number(key)?;
                     self.asked.push((self.now, Some(number)));

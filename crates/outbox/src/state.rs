@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum State {
     /// Durable, and no byte of it ever left.
     Saved,
-    /// A call is running, or the bank said that it is at it.
+    /// An attempt is counted, and its call runs or begins within 0.2 s; or the bank said that it is at it.
     Sending,
     /// Perhaps sent, and no valid answer that ends it: nobody may call it failed.
     Unknown,

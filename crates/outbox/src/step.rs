@@ -84,6 +84,8 @@ pub enum Event {
     NotBegun(Key),
     /// Nothing could be written.
     BeginFailed(Key),
+    /// [`Effect::Call`] was not made after all: the row of one that stood ready is not as it was left, or can't be read.
+    NotCalled(Key),
     /// [`Effect::Call`] ended.
     Answered(Key, Reading),
     /// The handling of the operation panicked.
@@ -154,6 +156,9 @@ pub enum Effect {
         key: Key,
         /// What it asks.
         ask: Ask,
+        /// Whether it was counted ahead and has stood ready since. Then the file is read once more: a request that is wished cancelled
+        /// meanwhile is not made, nor anything where the file can't be read.
+        stood_ready: bool,
     },
     /// Break off the call.
     Abandon(Key),

@@ -20,7 +20,7 @@ pub struct Backlog {
 pub struct Summary {
     /// Operations that are not final and need nobody's attention: `saved`, `sending`, `unknown`.
     pub unsettled: u32,
-    /// Of these, those that a call runs for, or that the bank said it is at.
+    /// Of these, those that a call runs for or is about to, or that the bank said it is at.
     pub sending: u32,
     /// The rest of them.
     pub waiting: u32,

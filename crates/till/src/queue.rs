@@ -16,7 +16,7 @@ const CLOCK_GAP_SHOWN_S: i64 = 120;
 pub struct Summary {
     /// Operations without a final result.
     pub unsettled: u32,
-    /// Of them, with the bank at this moment; none where nobody asks it.
+    /// Of them, with the bank at this moment or about to be; none where nobody asks it.
     pub sending: u32,
     /// Of them, waiting to be sent or asked about.
     pub waiting: u32,

@@ -19,8 +19,8 @@ use crate::step::{Effect, Row};
 /// Answers that come within that time are at once: others are begun ahead of their call.
 const AT_ONCE: SignedDuration = SignedDuration::from_millis(50);
 
-/// How long one that was begun ahead stands ready for its call. As long as somebody needs to find and cancel it, at least, and
-/// longer than several answers take that come at once.
+/// How long one that was begun ahead stands ready for its call: longer than several answers take that come at once. For so long it
+/// is `sending` in the file and not on its way.
 const READY_FOR: SignedDuration = SignedDuration::from_millis(200);
 
 /// How far a call is.
@@ -33,7 +33,12 @@ enum Stage {
     /// On its way.
     Calling { since: Timestamp },
     /// Its outcome is being made durable; tried again at that time where it could not be.
-    Saving { change: Box<Change>, retry_at: Option<Timestamp> },
+    Saving {
+        change: Box<Change>,
+        retry_at: Option<Timestamp>,
+        /// An earlier try failed.
+        again: bool,
+    },
 }
 
 /// One operation that a call runs for.
@@ -42,6 +47,8 @@ pub(super) struct InFlight {
     row: Row,
     ask: Ask,
     begun: bool,
+    /// It was perhaps sent.
+    called: bool,
     /// Whether the bank that it was begun for promised to keep its claims.
     permanent: bool,
     /// The queue has gone on to another address since: the answer says nothing about the bank that is asked now.
@@ -52,7 +59,7 @@ pub(super) struct InFlight {
 impl InFlight {
     /// One that begins.
     pub(super) const fn new(row: Row, ask: Ask, permanent: bool) -> InFlight {
-        InFlight { row, ask, begun: false, permanent, elsewhere: false, stage: Stage::Beginning }
+        InFlight { row, ask, begun: false, called: false, permanent, elsewhere: false, stage: Stage::Beginning }
     }
 
     pub(super) const fn row(&self) -> &Row {
@@ -60,18 +67,29 @@ impl InFlight {
     }
 
     /// The queue goes on to another address.
-    pub(super) const fn is_left_behind(&mut self) {
+    pub(super) const fn leave_behind(&mut self) {
         self.elsewhere = true;
     }
 
     /// Goes over to saving that change.
     fn save(&mut self, change: Change) -> Effect {
-        self.stage = Stage::Saving { change: Box::new(change), retry_at: None };
-        self.save_again().unwrap_or(Effect::Abandon(self.row.key))
+        let effect = self.saving(&change);
+        self.stage = Stage::Saving { change: Box::new(change), retry_at: None, again: false };
+        effect
+    }
+
+    fn saving(&self, change: &Change) -> Effect {
+        let expected = if self.begun && self.ask.sends() { State::Sending } else { self.row.state };
+        Effect::Save { key: self.row.key, expected, begun: self.begun, change: Box::new(change.clone()) }
     }
 
     const fn is_saving(&self) -> bool {
         matches!(self.stage, Stage::Saving { .. })
+    }
+
+    /// Whether its outcome is on its way into the file for the first time.
+    const fn is_saving_first(&self) -> bool {
+        matches!(self.stage, Stage::Saving { again: false, .. })
     }
 
     const fn is_calling(&self) -> bool {
@@ -90,9 +108,10 @@ impl InFlight {
         self.ready_since().map(|since| after(since, READY_FOR))
     }
 
-    fn call(&mut self, now: Timestamp) -> Effect {
+    fn call(&mut self, stood_ready: bool, now: Timestamp) -> Effect {
         self.stage = Stage::Calling { since: now };
-        Effect::Call { key: self.row.key, ask: self.ask }
+        self.called = true;
+        Effect::Call { key: self.row.key, ask: self.ask, stood_ready }
     }
 
     /// Counted and not sent.
@@ -123,8 +142,7 @@ impl InFlight {
     /// The change that is being saved, once more.
     fn save_again(&self) -> Option<Effect> {
         let Stage::Saving { change, .. } = &self.stage else { return None };
-        let expected = if self.begun && self.ask.sends() { State::Sending } else { self.row.state };
-        Some(Effect::Save { key: self.row.key, expected, begun: self.begun, change: change.clone() })
+        Some(self.saving(change))
     }
 }
 
@@ -156,7 +174,7 @@ impl Queue {
 
     /// Calls for those that stand ready, the longest first, as far as there is a place; puts them back where that can't be soon.
     pub(super) fn go_on_with_ready(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        let may_call = self.may_call(now);
+        let may_call = self.may_call(now) && !self.file_is_in_trouble(now);
         let mut ready: Vec<_> =
             self.in_flight.iter().filter_map(|(key, flight)| Some((flight.ready_since()?, *key))).collect();
         ready.sort_unstable();
@@ -165,13 +183,15 @@ impl Queue {
         for (since, key) in ready {
             // By a clock that was set back nobody knows for how long.
             let is_late = since > now || after(since, READY_FOR) <= now;
+            // The answers don't come at once any more.
+            self.answers_at_once &= !is_late;
             let why = self.why_not();
             let Some(flight) = self.in_flight.get_mut(&key) else { continue };
             if !may_call || is_late {
                 effects.push(flight.put_back(why, now));
             } else if places > 0 {
                 places -= 1;
-                effects.push(flight.call(now));
+                effects.push(flight.call(true, now));
             }
         }
     }
@@ -182,14 +202,14 @@ impl Queue {
     }
 
     /// Whether an outcome is on its way into the file. A scan waits for it: beside it, whether it saw what is next in a lane would be
-    /// a matter of luck.
+    /// a matter of luck. Not for one that could not be saved before: it may be that one alone, for ever, and its lane waits anyway.
     pub(super) fn is_saving(&self) -> bool {
-        self.in_flight.values().any(InFlight::is_saving)
+        self.in_flight.values().any(InFlight::is_saving_first)
     }
 
     pub(super) fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
         self.file_failures = 0;
-        let has_place = self.in_flight.values().filter(|flight| flight.is_calling()).count() < self.calls_max();
+        let is_callable = self.in_flight.values().filter(|flight| flight.is_calling()).count() < self.calls_max();
         let (may_call, why) = (self.may_call(now), self.why_not());
         let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Beginning) else {
             return;
@@ -198,10 +218,19 @@ impl Queue {
         if !may_call {
             // The bank went away, or asked to wait, while this was being made durable.
             effects.push(flight.put_back(why, now));
-        } else if has_place {
-            effects.push(flight.call(now));
+        } else if is_callable {
+            effects.push(flight.call(false, now));
         } else {
             flight.stage = Stage::Ready { since: now };
+        }
+    }
+
+    /// A wish to cancel it came while it stood ready, or the file can't be read.
+    pub(super) fn not_called(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
+        let why = self.why_not();
+        if let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.is_calling()) {
+            flight.called = false;
+            effects.push(flight.put_back(why, now));
         }
     }
 
@@ -215,8 +244,6 @@ impl Queue {
     ) {
         let Some(flight) = self.in_flight.get_mut(&key) else { return };
         let Stage::Calling { since } = flight.stage else { return };
-        self.answers_at_once =
-            says_that_it_works(reading) && (SignedDuration::ZERO..=AT_ONCE).contains(&now.duration_since(since));
         let mut change =
             outcome::settle(&flight.row, flight.ask, reading, flight.permanent, &self.settings, now, random);
         let elsewhere = flight.elsewhere;
@@ -234,6 +261,8 @@ impl Queue {
         if elsewhere {
             return;
         }
+        self.answers_at_once =
+            says_that_it_works(reading) && (SignedDuration::ZERO..=AT_ONCE).contains(&now.duration_since(since));
         let backoff = self.settings.backoff;
         match reading {
             Reading::Final { .. } | Reading::Cancelled => self.breaker.completed(),
@@ -266,7 +295,7 @@ impl Queue {
 
     pub(super) fn panicked(&mut self, key: Key, now: Timestamp, random: &mut Random, effects: &mut Vec<Effect>) {
         let Some(flight) = self.in_flight.get_mut(&key) else { return };
-        let mut change = outcome::panicked(&flight.row, flight.ask, flight.begun, &self.settings, now, random);
+        let mut change = outcome::panicked(&flight.row, flight.ask, flight.called, &self.settings, now, random);
         if let Stage::Saving { change: unsaved, .. } = &flight.stage {
             // What the bank said would be lost with the change that can't be saved.
             change.reading.clone_from(&unsaved.reading);
@@ -289,9 +318,10 @@ impl Queue {
     pub(super) fn save_failed(&mut self, key: Key, now: Timestamp, random: &mut Random) {
         self.file_failed(now, random);
         let again_at = self.file_until;
-        if let Some(InFlight { stage: Stage::Saving { retry_at, .. }, .. }) = self.in_flight.get_mut(&key) {
+        if let Some(InFlight { stage: Stage::Saving { retry_at, again, .. }, .. }) = self.in_flight.get_mut(&key) {
             // What the bank said stays here until the file takes it.
             *retry_at = again_at;
+            *again = true;
         }
     }
 

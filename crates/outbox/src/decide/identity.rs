@@ -44,10 +44,11 @@ impl Queue {
         self.promise = None;
         self.clock_gap = None;
         self.other_bank = None;
+        self.answers_at_once = false;
         if !same_address {
             self.hold_until = None;
             self.drain = None;
-            self.in_flight.values_mut().for_each(InFlight::is_left_behind);
+            self.in_flight.values_mut().for_each(InFlight::leave_behind);
         }
         self.make_due(Which::All, SignedDuration::ZERO);
     }

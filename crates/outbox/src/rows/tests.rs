@@ -143,6 +143,7 @@ fn approved(result: &str) -> Change {
         reason: None,
         last_answer: None,
         result: Some(result.to_owned()),
+        called: true,
         event: "answer",
         reading: Some("approved".into()),
         detail: "of the bank".to_owned(),
@@ -506,4 +507,38 @@ fn a_write_that_misses_its_row_is_an_error_of_the_change() {
     conn.execute_batch("CREATE TRIGGER lost BEFORE UPDATE ON outbox BEGIN SELECT RAISE(IGNORE); END").unwrap();
     assert!(is_a_lost_write(&record(&conn, &Record::default(), 0, NOW, &nothing)));
     assert!(is_a_lost_write(&change_address(&conn, "http://127.0.0.1", 0)));
+}
+
+#[test]
+fn what_stood_ready_is_called_for_only_where_its_row_still_wants_it() {
+    let begun = "UPDATE operations SET state = 'sending', due_at = NULL, epoch = 3, attempts = 1, first_sent_at = 0;";
+    let wished = "UPDATE operations SET cancel_wished_at = 1;";
+    let again = "UPDATE operations SET due_at = 1;";
+    let cases = [
+        ("", Ask::Send, 3, true),
+        ("", Ask::Send, 4, false),
+        (again, Ask::Send, 3, false),
+        (wished, Ask::Send, 3, false),
+        (wished, Ask::Cancel, 3, true),
+        (wished, Ask::LookUp, 3, true),
+    ];
+    for (since, ask, epoch, wanted) in cases {
+        let conn = file(&format!("{begun}{since}")).unwrap();
+        assert_eq!(is_wanted(&conn, &key().unwrap(), ask, epoch).unwrap(), wanted, "{since} {ask:?} {epoch}");
+    }
+}
+
+#[test]
+fn what_was_counted_and_not_called_is_as_it_was() {
+    let conn = file("UPDATE operations SET last_answer = 'internal', deaths = 1, failures = 2").unwrap();
+    let before = found(&conn).unwrap();
+    let (bank, contract) = (bank(), BankContract);
+    let beginning =
+        Beginning { row: &before, ask: Ask::Send, bank: &bank, contract: &contract, epoch: 0, now: NOW, far: NOW };
+    begin(&conn, &beginning, &nothing).unwrap().unwrap();
+    let change = crate::outcome::broken_off(&before, Ask::Send, false, "put-back", NOW);
+    let (saved, _) = save_in_flight(&conn, &change).unwrap();
+    assert!(matches!(saved, Saved::Done(..)));
+    assert_eq!(found(&conn).unwrap(), before, "first_sent_at and deaths too");
+    assert_eq!(text(&conn, "last_answer").unwrap(), "internal");
 }

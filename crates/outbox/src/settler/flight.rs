@@ -80,14 +80,26 @@ impl Driver<'_> {
         self.spawn(task, Report::Event(Event::Panicked(key)));
     }
 
-    pub(super) fn call(&mut self, key: Key, ask: Ask) {
+    pub(super) fn call(&mut self, key: Key, ask: Ask, stood_ready: bool) {
         let Some(flight) = self.flights.get(&key) else { return self.feed(Event::Panicked(key)) };
         let Some(prepared) = flight.prepared.clone() else { return self.feed(Event::Panicked(key)) };
         let Prepared { operation, request, call } = *prepared;
         let span = tracing::info_span!("attempt", operation = %key.short_code(), attempt = operation.attempts);
         let (transport, clock) = (flight.transport.clone(), self.outbox.clock.clone());
         let (deadline, contract) = (self.outbox.settings.deadline.unsigned_abs(), self.outbox.contract.clone());
+        let (store, epoch) = (self.outbox.store.clone(), self.epoch);
         let task = async move {
+            if stood_ready {
+                let check = store.read(move |conn| rows::is_wanted(conn, &key, ask, epoch));
+                match tokio::time::timeout(deadline, check).await {
+                    Ok(Ok(true)) => {}
+                    Ok(Err(error)) => {
+                        tracing::error!(%error, "what stood ready could not be read once more, so it is not sent");
+                        return Report::Event(Event::NotCalled(key));
+                    }
+                    Ok(Ok(false)) | Err(_) => return Report::Event(Event::NotCalled(key)),
+                }
+            }
             let Some(call) = call else {
                 let detail = "the other side has no such call".to_owned();
                 return Report::Answered { key, status: None, bank_at: None, reading: Reading::not_offered(detail) };

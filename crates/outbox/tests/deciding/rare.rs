@@ -15,6 +15,7 @@ rare! {
     Died = "died with something under way",
     ClockJumped = "the clock jumped",
     CalledFromReady = "begun ahead, and called once there was a place",
+    WishWhileReady = "a wish to cancel what stood ready",
     PutBackFromReady = "begun ahead, and put back",
     FileFailed = "a write failed",
     Held = "all waited for the bank",

@@ -34,6 +34,7 @@ pub(crate) enum Pending {
         key: Key,
         ask: Ask,
     },
+    NotCalled(Key),
     Save {
         key: Key,
         expected: State,
@@ -222,7 +223,14 @@ impl World {
         let pending = match effect {
             Effect::Scan { limit, .. } => Pending::Scan { limit },
             Effect::Begin { row, ask, .. } => Pending::Begin { row, ask },
-            Effect::Call { key, ask } => self.called(key, ask)?,
+            // What a wish came for while it stood ready is not called for.
+            Effect::Call { key, ask, stood_ready: true }
+                if ask.sends() && self.file.rows.get(&key).is_some_and(|row| row.wished) =>
+            {
+                reached(Rare::WishWhileReady);
+                Pending::NotCalled(key)
+            }
+            Effect::Call { key, ask, .. } => self.called(key, ask)?,
             Effect::Abandon(key) => {
                 self.abandon(key);
                 return Ok(());
@@ -252,8 +260,12 @@ impl World {
                 }
                 self.feed(event)
             }
-            Pending::Begin { row, ask } => self.begin(&row, ask),
+            Pending::Begin { row, ask } => {
+                self.begin(&row, ask)?;
+                if self.chance(30) { self.wish_for_ready() } else { Ok(()) }
+            }
             Pending::Call { key, ask } => self.answer(key, ask),
+            Pending::NotCalled(key) => self.feed(Event::NotCalled(key)),
             Pending::Save { key, expected, begun, change } => self.save(key, expected, begun, &change),
             Pending::Introduction => {
                 let reading = if self.faulty(30) { Some(self.trouble()) } else { None };
@@ -410,7 +422,10 @@ impl World {
 
     /// Somebody wishes one of them cancelled.
     fn wish(&mut self) -> Checked {
-        let Some(key) = self.any_key() else { return Ok(()) };
+        self.any_key().map_or(Ok(()), |key| self.wish_for(key))
+    }
+
+    fn wish_for(&mut self, key: Key) -> Checked {
         let now = self.now();
         let is_in_flight = self.queue.in_flight().any(|other| *other == key);
         let was_saved = self.file.rows.get(&key).is_some_and(|row| row.state == State::Saved);
@@ -422,6 +437,31 @@ impl World {
             }
         }
         self.feed(Event::Wake(Wake::NewOperation))
+    }
+
+    /// The same of one that stands ready, which it does for a moment: so its place is free before that is over.
+    fn wish_for_ready(&mut self) -> Checked {
+        let Some(key) = self.any_ready() else { return Ok(()) };
+        self.wish_for(key)?;
+        while self.any_ready() == Some(key)
+            && let Some(at) = self.pending.iter().position(|pending| matches!(pending, Pending::Call { .. }))
+        {
+            let call = self.pending.swap_remove(at);
+            self.end(call)?;
+        }
+        Ok(())
+    }
+
+    /// One in flight that nothing is done for just now.
+    fn any_ready(&self) -> Option<Key> {
+        let is_pending = |key: &Key| {
+            self.pending.iter().any(|pending| match pending {
+                Pending::Begin { row, .. } => row.key == *key,
+                Pending::Call { key: of, .. } | Pending::Save { key: of, .. } | Pending::NotCalled(of) => of == key,
+                _ => false,
+            })
+        };
+        self.queue.in_flight().find(|key| !is_pending(key)).copied()
     }
 
     fn any_key(&mut self) -> Option<Key> {

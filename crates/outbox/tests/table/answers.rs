@@ -256,7 +256,10 @@ pub(crate) fn no_answers() -> Result<String> {
         ("**a fault** of this program, once the call was begun", block(outcomes(panicked, true, 0)?)),
         ("**the third fault** in its handling", block(outcomes(panicked, true, Settings::default().panics_max - 1)?)),
         ("**the program ends** while the call runs", block(outcomes(|_| Event::Stop, true, 0)?)),
-        ("**put back**: counted, and then the bank was away or asked to wait", block(put_back()?)),
+        (
+            "**put back**: counted, and then the bank was away or asked to wait, or no place came free in 0.2 s, or a wish to cancel came first",
+            block(put_back()?),
+        ),
     ]))
 }
 

@@ -61,6 +61,7 @@ events! {
     Event::Begun(_) = ["the attempt is counted, durably" => Event::Begun(subject()?)];
     Event::NotBegun(_) = ["its row was not as it was found (a wish to cancel)" => Event::NotBegun(subject()?)];
     Event::BeginFailed(_) = ["the attempt could not be counted" => Event::BeginFailed(subject()?)];
+    Event::NotCalled(_) = ["what stood ready is not wanted any more, or can't be read" => Event::NotCalled(subject()?)];
     Event::Answered(..) = [
         "answer: approved" => Event::Answered(subject()?, approved()),
         "answer: declined" => Event::Answered(subject()?, Reading::Final { outcome: Outcome::Declined, result: String::new() }),
@@ -99,7 +100,7 @@ fn can_come(seen: &Seen, event: &Event) -> Result<bool> {
         Event::BankTime(_) | Event::RecordFailed | Event::Recorded | Event::Stop => true,
         Event::Found { .. } | Event::ScanFailed => seen.scanning,
         Event::Begun(_) | Event::NotBegun(_) | Event::BeginFailed(_) => stage == Some(Stage::Beginning),
-        Event::Answered(..) => stage == Some(Stage::Calling),
+        Event::NotCalled(_) | Event::Answered(..) => stage == Some(Stage::Calling),
         Event::Panicked(_) => stage.is_some(),
         Event::Saved(_) | Event::SaveFailed(_) => stage == Some(Stage::Saving),
         Event::Introduced(_) => seen.probing,
@@ -114,7 +115,7 @@ fn told(effects: &[Effect], before: &Seen, now: Timestamp) -> Result<String> {
         words.push(match effect {
             Effect::Scan { .. } => "scans the file for what is due".to_owned(),
             Effect::Begin { row, ask, .. } if row.key == subject()? => format!("counts it, to ask: {}", question(*ask)),
-            Effect::Call { key, ask } if *key == subject()? => format!("asks: {}", question(*ask)),
+            Effect::Call { key, ask, .. } if *key == subject()? => format!("asks: {}", question(*ask)),
             Effect::Abandon(key) if *key == subject()? => "breaks the call off".to_owned(),
             Effect::Save { key, change, .. } if *key == subject()? => {
                 let asked = before.flights.get(key).map_or(Ask::Send, |(_, ask)| *ask);
@@ -210,8 +211,11 @@ fn a_report_of_what_is_not_under_way_asks_the_bank_for_nothing() {
             }
             let mut after = seen.clone();
             let effects = after.feed(&event);
-            let asks = |effect: &Effect| {
-                matches!(effect, Effect::Call { .. } | Effect::Begin { .. } | Effect::Save { .. } | Effect::Abandon(_))
+            let asks = |effect: &Effect| match effect {
+                // What stands ready may be put back at any event.
+                Effect::Save { change, .. } => change.called,
+                Effect::Call { .. } | Effect::Begin { .. } | Effect::Abandon(_) => true,
+                _ => false,
             };
             assert!(!effects.iter().any(asks), "{name}: {event:?}, {effects:?}");
         }

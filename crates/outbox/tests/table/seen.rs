@@ -76,7 +76,7 @@ impl Seen {
                 Effect::Introduce => self.probing = true,
                 Effect::MakeDue(make_due) => self.making_due = Some(*make_due),
                 Effect::Begin { row, ask, .. } => drop(self.flights.insert(row.key, (Stage::Beginning, *ask))),
-                Effect::Call { key, ask } => drop(self.flights.insert(*key, (Stage::Calling, *ask))),
+                Effect::Call { key, ask, .. } => drop(self.flights.insert(*key, (Stage::Calling, *ask))),
                 Effect::Save { key, .. } => {
                     if let Some((stage, _)) = self.flights.get_mut(key) {
                         *stage = Stage::Saving;

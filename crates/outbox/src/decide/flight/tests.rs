@@ -9,7 +9,7 @@ use super::*;
 use crate::contract::Promise;
 use crate::settings::Settings;
 use crate::state::Next;
-use crate::step::{BankIdentity, Event};
+use crate::step::{BankIdentity, Event, Wake};
 
 /// A queue, the time, and what it was told to do last.
 struct Played {
@@ -25,15 +25,19 @@ impl Played {
         let queue = Queue::at_start(Settings::default(), None, now);
         let mut played = Played { queue, now, effects: Vec::new() };
         played.feed(Event::Tick);
-        let identity = BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() };
-        let retention = SignedDuration::from_hours(24);
-        played.feed(Event::Introduced(Ok(Promise { identity, retention, permanent: true })));
-        played.feed(Event::Recorded);
+        played.introduce();
         played.find(99..=99);
         played.feed(Event::Begun(key(99)));
         played.now += took;
         played.approve(99);
         played
+    }
+
+    fn introduce(&mut self) {
+        let identity = BankIdentity { bank_id: Uuid::from_u128(7), merchant: "demo".to_owned() };
+        let retention = SignedDuration::from_hours(24);
+        self.feed(Event::Introduced(Ok(Promise { identity, retention, permanent: true })));
+        self.feed(Event::Recorded);
     }
 
     fn feed(&mut self, event: Event) {
@@ -153,8 +157,13 @@ fn what_waits_for_a_place_for_too_long_is_put_back() {
     played.now += SignedDuration::from_millis(1);
     played.feed(Event::Tick);
     assert_eq!(played.put_back("put-back"), ready);
+    assert_eq!(played.begun(), [], "a bank that hangs gets no others counted ahead in their place, again and again");
     played.feed(Event::Tick);
     assert_eq!(played.put_back("put-back"), [], "once");
+    for number in 5..=8 {
+        played.feed(Event::Saved(key(number)));
+        assert_eq!((played.begun(), played.called()), (vec![], vec![]));
+    }
 
     let mut played = Played::with_four_ready();
     played.now -= SignedDuration::from_hours(1);
@@ -170,6 +179,7 @@ fn what_is_ready_is_put_back_where_the_bank_is_not_to_be_asked() {
         ("put-back", Event::Answered(key(1), Reading::not_allowed("unauthorized"))),
         ("put-back", Event::Answered(key(1), Reading::busy("unavailable", retry_after))),
         ("put-back", Event::BankChanged { same_address: false }),
+        ("put-back", Event::SaveFailed(key(10))),
         ("stopped", Event::Stop),
     ];
     for (why, ending) in endings {
@@ -179,5 +189,69 @@ fn what_is_ready_is_put_back_where_the_bank_is_not_to_be_asked() {
         back.retain(|back| back > &key(4));
         assert_eq!(back, (5..=8).map(key).collect::<Vec<_>>(), "{ending:?}");
         assert_eq!(played.called(), [], "{ending:?}");
+    }
+}
+
+#[test]
+fn what_is_not_called_after_all_goes_back_and_the_next_one_has_its_place() {
+    let mut played = Played::with_four_ready();
+    played.approve(1);
+    assert!(
+        played.effects.contains(&Effect::Call { key: key(5), ask: Ask::Send, stood_ready: true }),
+        "it is read once more: {:?}",
+        played.effects
+    );
+    played.feed(Event::NotCalled(key(5)));
+    assert_eq!(played.put_back("put-back"), [key(5)]);
+    assert_eq!(played.called(), [key(6)]);
+    played.feed(Event::NotCalled(key(5)));
+    assert_eq!((played.put_back("put-back"), played.called()), (vec![], vec![]), "once");
+}
+
+#[test]
+fn a_fault_in_what_was_never_called_for_leaves_it_never_sent() {
+    let mut played = Played::with_four_ready();
+    played.feed(Event::Panicked(key(5)));
+    assert_eq!(played.put_back("panicked"), [key(5)]);
+    let becomes = |effect: &Effect| match effect {
+        Effect::Save { key: of, change, .. } if *of == key(1) => Some(change.state),
+        _ => None,
+    };
+    played.feed(Event::Panicked(key(1)));
+    assert_eq!(played.effects.iter().find_map(becomes), Some(State::Unknown));
+}
+
+#[test]
+fn another_bank_has_none_begun_ahead_before_it_answers_at_once() {
+    let mut played = Played::after_an_answer_of(SignedDuration::ZERO);
+    played.find(1..=1);
+    played.feed(Event::Begun(key(1)));
+    played.feed(Event::BankChanged { same_address: false });
+    played.approve(1);
+    played.feed(Event::MadeDue);
+    played.introduce();
+    played.find(2..=20);
+    assert_eq!(played.begun().len(), 4, "what the other one answers says nothing of this one");
+}
+
+#[test]
+fn one_that_can_not_be_saved_does_not_keep_the_file_from_being_scanned() {
+    let mut played = Played::after_an_answer_of(SignedDuration::ZERO);
+    played.find(1..=1);
+    played.feed(Event::Begun(key(1)));
+    let approved = Reading::Final { outcome: Outcome::Approved, result: String::new() };
+    played.feed(Event::Answered(key(1), approved));
+    played.feed(Event::SaveFailed(key(1)));
+    for _ in 0..3 {
+        played.feed(Event::Wake(Wake::NewOperation));
+        played.now = played.queue.wake_at(played.now).unwrap();
+        played.feed(Event::Tick);
+        let is_again = |effect: &Effect| matches!(effect, Effect::Save { key: of, .. } if *of == key(1));
+        assert!(played.effects.iter().any(is_again), "{:?}", played.effects);
+        assert!(played.effects.iter().any(|effect| matches!(effect, Effect::Scan { .. })), "{:?}", played.effects);
+        played.find(2..=2);
+        assert_eq!(played.begun(), [key(2)], "the others go on");
+        played.feed(Event::NotBegun(key(2)));
+        played.feed(Event::SaveFailed(key(1)));
     }
 }
