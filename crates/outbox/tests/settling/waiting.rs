@@ -124,6 +124,41 @@ impl outbox::Transport for Gate {
 }
 
 #[tokio::test]
+async fn a_wish_to_cancel_holds_back_what_is_counted_and_not_on_its_way() -> Result<()> {
+    // A bank that answers three at once and then hangs. Whether the last answer came soon enough for others to be counted ahead of
+    // their calls is the machine's to say, so it is tried again where it did not.
+    for _ in 0..20 {
+        let (bank, mut till) = (Bank::new().await?, Till::new()?);
+        let mut saved = Vec::new();
+        for amount in (1..=12).map(|number| 4 * number) {
+            saved.push((amount, till.pay(amount).await?.key));
+        }
+        let gate = Gate::new(&bank)?;
+        gate.let_through.add_permits(3);
+        till.start_with(gate.clone())?;
+        until("three at once", || gate.seen().ended == 3 && gate.seen().running.len() == 4).await?;
+        let mut wished = None;
+        for (amount, key) in saved {
+            let is_counted = till.operation(key).await?.state == State::Sending;
+            if is_counted && !gate.seen().began.contains(&amount) {
+                let operation = till.cancel(key).await?;
+                wished = Some((amount, key)).filter(|_| operation.state == State::Sending);
+                break;
+            }
+        }
+        gate.let_through.close();
+        till.until_summary("all settled", |summary| summary.unsettled == 0).await?;
+        assert!(gate.seen().most <= 4, "{} calls at once", gate.seen().most);
+        let Some((amount, key)) = wished else { continue };
+        assert_eq!(till.operation(key).await?.state, State::Cancelled);
+        assert!(!gate.seen().began.contains(&amount), "its request went out after the wish");
+        assert_eq!(bank.charges(), 11);
+        return Ok(());
+    }
+    anyhow::bail!("in twenty tries none was wished cancelled while it stood ready")
+}
+
+#[tokio::test]
 async fn with_many_waiting_an_outage_costs_one_question_at_a_time() -> Result<()> {
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     bank.policy(Some(Do::Html(502)));
