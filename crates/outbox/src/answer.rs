@@ -330,12 +330,13 @@ pub(crate) fn foreign<T>(why: impl Into<String>) -> Result<T, Reading> {
 /// What the answering clock said in `Date` (RFC 9110, 6.6.1: whole seconds), where it said it.
 #[must_use]
 pub fn date(answer: &Answer) -> Option<Timestamp> {
-    http_date(answer.date.as_deref()?)
+    http_date(answer.date.as_deref()?).filter(|at| *at < Timestamp::MAX)
 }
 
-/// A date as HTTP writes it.
+/// A date in any of the three forms that HTTP has (RFC 9110, 5.6.7). One that is too far for us is the furthest that there is.
 fn http_date(text: &str) -> Option<Timestamp> {
-    jiff::fmt::rfc2822::parse(text.trim()).ok().map(|at| at.timestamp())
+    let at = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(Timestamp::try_from(at).unwrap_or(Timestamp::MAX))
 }
 
 pub(crate) fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
@@ -389,6 +390,18 @@ fn retry_after(answer: &Answer, now: Timestamp) -> Option<SignedDuration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_retry_after_may_be_a_date_in_each_form_of_http() {
+        let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
+        let after = |text: &str| retry_after(&Answer { retry_after: Some(text.to_owned()), ..Answer::default() }, now);
+        for text in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+            assert_eq!(after(text), Some(SignedDuration::from_secs(7)), "{text}");
+        }
+        let never = after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
+        assert!(never > SignedDuration::from_hours(24 * 365 * 8_000), "{never}");
+        assert_eq!(after("Sun, 06 Nov 1904 08:49:37 GMT"), None);
+    }
 
     #[test]
     fn whoever_wrote_a_text_it_is_kept_short_and_on_one_line() {

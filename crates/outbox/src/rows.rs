@@ -304,6 +304,8 @@ fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
         "UPDATE operations SET state = :state, failures = :failures, panics = :panics, \
              deaths = CASE WHEN :called THEN 0 ELSE deaths END, \
              first_sent_at = CASE WHEN :state = 'saved' THEN NULL ELSE first_sent_at END, \
+             bank_id = CASE WHEN :state = 'saved' AND NOT :called THEN NULL ELSE bank_id END, \
+             merchant = CASE WHEN :state = 'saved' AND NOT :called THEN NULL ELSE merchant END, \
              ask = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final THEN 'cancel' ELSE :ask END, \
              due_at = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final AND NOT :wished THEN :now ELSE :due END, \
              not_before = :not_before, last_answer = CASE WHEN :called THEN :last ELSE last_answer END, \

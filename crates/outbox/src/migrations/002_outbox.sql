@@ -95,7 +95,9 @@ CREATE TRIGGER operations_request BEFORE UPDATE ON operations
       OR NEW.payment_key IS NOT OLD.payment_key OR NEW.created_at IS NOT OLD.created_at
       OR NEW.amount IS NOT OLD.amount OR NEW.currency IS NOT OLD.currency OR NEW.method IS NOT OLD.method
       OR NEW.path IS NOT OLD.path OR (OLD.body IS NOT NULL AND NEW.body IS NOT OLD.body)
-      OR (OLD.bank_id IS NOT NULL AND (NEW.bank_id IS NOT OLD.bank_id OR NEW.merchant IS NOT OLD.merchant))
+      -- What was counted and never left is as free as before.
+      OR (OLD.bank_id IS NOT NULL AND (NEW.bank_id IS NOT OLD.bank_id OR NEW.merchant IS NOT OLD.merchant)
+          AND NOT (NEW.state = 'saved' AND NEW.bank_id IS NULL AND NEW.merchant IS NULL))
     BEGIN SELECT RAISE(ABORT, 'the request of an operation never changes'); END;
 
 -- What is left of a payment is all that can be given back, refunds that are under way counted.

@@ -541,4 +541,6 @@ fn what_was_counted_and_not_called_is_as_it_was() {
     assert!(matches!(saved, Saved::Done(..)));
     assert_eq!(found(&conn).unwrap(), before, "first_sent_at and deaths too");
     assert_eq!(text(&conn, "last_answer").unwrap(), "internal");
+    let free = "SELECT bank_id IS NULL AND merchant IS NULL FROM operations";
+    assert!(conn.query_row(free, [], |row| row.get::<_, bool>(0)).unwrap(), "and may go to another bank");
 }
