@@ -26,7 +26,14 @@ impl Damage {
     /// Notes what a piece of work or a look ended with, where it is SQLite's own word that the file is damaged. Of an error that is
     /// another's own, nothing is known.
     pub(crate) fn note(&self, error: &dyn Any) {
-        if let Some(error @ rusqlite::Error::SqliteFailure(code, said)) = error.downcast_ref()
+        if let Some(error) = error.downcast_ref() {
+            self.note_said(error);
+        }
+    }
+
+    /// The same of what SQLite itself said.
+    pub(crate) fn note_said(&self, error: &rusqlite::Error) {
+        if let rusqlite::Error::SqliteFailure(code, said) = error
             && is_damage(error)
         {
             self.set(rusqlite::Error::SqliteFailure(*code, said.clone()).into());

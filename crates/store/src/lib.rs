@@ -165,14 +165,20 @@ impl Store {
         Work { unanswered: self.inner.unanswered.load(Ordering::SeqCst), ..work }
     }
 
-    /// What is wrong with the file: it is [not in its place](StorageError::Moved) any more, a look or a piece of work that ended with
-    /// SQLite's own error found it damaged since it was opened, or the last batch of writes did not reach it. None where it did, or
-    /// where there was none yet.
+    /// What is wrong with the file: it is [not in its place](StorageError::Moved) any more, somebody [found it damaged](Store::met)
+    /// since it was opened, or the last batch of writes did not reach it. None where it did, or where there was none yet.
     #[must_use]
     pub fn trouble(&self) -> Option<StorageError> {
         let moved = self.inner.place.check().err();
         let lasting = moved.or_else(|| self.inner.damage.met());
         lasting.or_else(|| self.inner.writer.as_ref().and_then(Writer::trouble))
+    }
+
+    /// Takes note of an error that SQLite gave a look or a piece of work on this file: [damage](is_damage) does not pass, and is
+    /// [trouble](Store::trouble) from then on. Of what such work ends with, the store knows SQLite's own errors by itself, and not those
+    /// that stand inside an error of the caller's.
+    pub fn met(&self, error: &rusqlite::Error) {
+        self.inner.damage.note_said(error);
     }
 
     /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and

@@ -231,6 +231,7 @@ impl Writer {
             worn: false,
             trust: Trust::Opened,
             done: done.clone(),
+            damage: damage.clone(),
         };
         let of_thread = queue.clone();
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
@@ -324,6 +325,7 @@ struct Thread {
     worn: bool,
     trust: Trust,
     done: Arc<Done>,
+    damage: Damage,
 }
 
 /// How a batch went, before COMMIT.
@@ -364,7 +366,7 @@ impl Thread {
                 Verdict::Nothing(error)
             }
         };
-        *self.done.trouble() = verdict.trouble().cloned();
+        self.note(verdict.trouble());
         if matches!(verdict, Verdict::AsReturned) {
             self.done.pieces.fetch_add(taken.len() as u64, Ordering::Relaxed);
         }
@@ -408,10 +410,18 @@ impl Thread {
         }
     }
 
+    /// Why a batch did not reach the file; none where it did. Damage stands, whatever the next one comes to.
+    fn note(&self, trouble: Option<&StorageError>) {
+        if let Some(error) = trouble {
+            self.damage.note_of_file(error);
+        }
+        *self.done.trouble() = trouble.cloned();
+    }
+
     /// Answers the waiting pieces without running them.
     fn fail(&self, queue: &Queue, waited: Waited, error: StorageError, verdict: fn(StorageError) -> Verdict) {
         tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
-        *self.done.trouble() = Some(error.clone());
+        self.note(Some(&error));
         for (priority, count) in [(Priority::Click, waited.clicks), (Priority::Background, waited.background)] {
             for _ in 0..count {
                 if let Some(piece) = queue.pop(priority) {
@@ -428,6 +438,7 @@ impl Thread {
         match self.prove() {
             Ok(()) => Verdict::Unknown(error),
             Err(still) => {
+                self.damage.note_of_file(&still);
                 tracing::error!(error = %still, "the file takes no durable write, nothing can be said of what it holds");
                 Verdict::Untrusted(error)
             }
@@ -463,7 +474,10 @@ impl Thread {
     fn prove_early(&mut self) {
         let asked = pragmas::without_waiting(&self.connection, take_and_let_go).map_err(StorageError::from);
         match asked.and_then(|()| self.prove()) {
-            Err(error) if !error.is_locked() => tracing::error!(%error, "the file takes no durable write"),
+            Err(error) if !error.is_locked() => {
+                self.damage.note_of_file(&error);
+                tracing::error!(%error, "the file takes no durable write");
+            }
             _ => {}
         }
     }

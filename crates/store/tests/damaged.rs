@@ -4,7 +4,7 @@
 use std::os::unix::fs::FileExt as _;
 
 use rusqlite::Connection;
-use store::{Migration, Priority, Schema, StorageError, Store};
+use store::{Migration, Priority, Schema, StorageError, Store, WriteError};
 
 type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -44,5 +44,40 @@ fn damage_that_a_look_or_a_piece_of_work_meets_is_known_to_all() -> Checked {
         store.probe_blocking()?;
         assert!(matches!(store.trouble(), Some(StorageError::Sqlite(_))));
     }
+    Ok(())
+}
+
+/// Its own BEGIN reads the header, and what it finds there does not pass because the next one does not look.
+#[test]
+fn damage_that_the_writer_meets_by_itself_is_known_to_all() -> Checked {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("a.db");
+    let store = open(&path)?;
+    store.probe_blocking()?;
+    let bytes = std::fs::File::options().read(true).write(true).open(&path)?;
+    let other = Connection::open(&path)?;
+    // From now on all of it is read from the file itself.
+    other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    let mut header = [0; 100];
+    bytes.read_exact_at(&mut header, 0)?;
+    bytes.write_all_at(&[0xa5; 100], 0)?;
+    let refused = store.write_blocking(Priority::Click, |_| Ok::<_, rusqlite::Error>(()));
+    assert!(matches!(&refused, Err(WriteError::Storage(error)) if error.is_damage()), "{refused:?}");
+    bytes.write_all_at(&header, 0)?;
+    store.probe_blocking()?;
+    assert!(store.trouble().is_some_and(|error| error.is_damage()), "{:?}", store.trouble());
+    Ok(())
+}
+
+/// What a caller keeps in an error of his own the store can't know, and he can tell it.
+#[test]
+fn damage_that_is_told_is_known_to_all() -> Checked {
+    let folder = tempfile::tempdir()?;
+    let store = open(&folder.path().join("a.db"))?;
+    let failure = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+    store.met(&failure(rusqlite::ffi::SQLITE_FULL));
+    assert!(store.trouble().is_none(), "a full disk is no damage");
+    store.met(&failure(rusqlite::ffi::SQLITE_CORRUPT_INDEX));
+    assert!(store.trouble().is_some_and(|error| error.is_damage()), "{:?}", store.trouble());
     Ok(())
 }

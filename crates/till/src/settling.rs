@@ -40,8 +40,11 @@ impl Owner {
 
 impl Queue {
     pub(crate) fn new(store: Store) -> Self {
-        let hook: OnChange = Arc::new(written);
-        let late: OnLateAnswer = Arc::new(came_late);
+        let (of_change, of_late) = (store.clone(), store.clone());
+        let hook: OnChange =
+            Arc::new(move |tx, operation| written(tx, operation).inspect_err(|error| of_change.met(error)));
+        let late: OnLateAnswer =
+            Arc::new(move |tx, operation, late| came_late(tx, operation, late).inspect_err(|error| of_late.met(error)));
         let outbox = Outbox::new(store, BankContract).on_change(hook).on_late_answer(late);
         Self { outbox, is_running: Arc::default() }
     }

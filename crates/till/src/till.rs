@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) events: broadcast::Sender<Event>,
     pub(crate) queue: Queue,
     owner: Owner,
-    /// Damage that a look of the till's met.
+    /// Damage that a look or a change of the till's met.
     damage: OnceLock<String>,
     figures: Arc<Figures>,
     data_dir: PathBuf,
@@ -183,10 +183,22 @@ impl Till {
         if let Err(TillError::Damaged(why)) = &seen
             && self.inner.store.trouble().is_none_or(|error| !trouble::is_lasting(&error))
         {
-            // The store knows SQLite's own errors, and not those of a look of the till's.
-            let _ = self.inner.damage.set(why.clone());
+            self.met_damage(why);
         }
         seen
+    }
+
+    /// [`not_written`] of a change, with what it says of the file noted.
+    fn not_written(&self, error: WriteError<TillError>) -> TillError {
+        if let WriteError::Refused(TillError::Damaged(why)) = &error {
+            self.met_damage(why);
+        }
+        not_written(error)
+    }
+
+    /// The store knows SQLite's own errors, and not those of the till.
+    fn met_damage(&self, why: &str) {
+        let _ = self.inner.damage.set(why.to_owned());
     }
 
     /// One change in one commit. Where that commit's outcome is not known, `find` looks for it before anybody is told: the file
@@ -204,7 +216,7 @@ impl Till {
                 Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
                 Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
             },
-            Err(error) => Err(not_written(error)),
+            Err(error) => Err(self.not_written(error)),
         }
     }
 
@@ -215,7 +227,7 @@ impl Till {
     ) -> Result<Sale, TillError> {
         let signature = self.signature();
         let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
-        let sale = done.map_err(not_written)?;
+        let sale = done.map_err(|error| self.not_written(error))?;
         self.tell(Event::SaleChanged { sale_id: sale.id });
         Ok(sale)
     }
@@ -252,7 +264,7 @@ impl Till {
                 serde_json::json!({"before": settings::document(&before), "after": settings::document(&after)});
             audit::append(tx, &signature, "settings-saved", None, &details)
         });
-        saved.await.map_err(not_written)
+        saved.await.map_err(|error| self.not_written(error))
     }
 
     /// The categories, in their order, each with how many articles it holds.

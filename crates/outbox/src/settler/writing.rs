@@ -43,8 +43,14 @@ impl Driver<'_> {
     ) -> impl Future<Output = Result<T, WriteFailure>> + Send + 'static {
         let write = self.outbox.store.write(Priority::Background, piece);
         let deadline = self.outbox.settings.deadline.unsigned_abs();
+        let store = self.outbox.store.clone();
         async move {
-            match tokio::time::timeout(deadline, write).await {
+            let written = tokio::time::timeout(deadline, write).await;
+            if let Ok(Err(WriteError::Refused(RowError::Sqlite(error)))) = &written {
+                // The store knows SQLite's own errors, and not those inside a row's.
+                store.met(error);
+            }
+            match written {
                 Err(_) => Err(WriteFailure::Unknown("the file did not answer in time".to_owned())),
                 Ok(Ok(value)) => Ok(value),
                 Ok(Err(WriteError::Refused(RowError::Fenced))) => Err(WriteFailure::Fenced),

@@ -105,8 +105,36 @@ fn a_file_or_a_log_that_is_cut_while_it_runs_ends_it_with_the_truth() -> Checked
 fn damage_that_only_a_look_meets_ends_it() -> Checked {
     let scene = Scene::new()?;
     let child = in_the_middle(&scene, &["sync", "--until-settled"])?;
+    damage(&scene, "operations_open")?;
+    ended_with_the_truth(child, "damaged")
+}
+
+/// The index of the log is written with each step of an operation, and nobody who waits for the end looks anything up in it.
+#[test]
+fn damage_that_only_a_write_of_the_queues_own_meets_ends_it() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "1")?;
+    damage(&scene, "attempts_key")?;
+    let child = scene.kassa_till(&["sync", "--until-settled"]).spawn()?;
+    ended_with_the_truth(child, "damaged")?;
+    assert_eq!(scene.bank.seen(|seen| seen.payments.len()), 0, "it was sent, though its attempt could not be counted");
+    Ok(())
+}
+
+/// What belongs to the till alone, and is written in the commit of the bank's answer: the audit of a sale.
+#[test]
+fn damage_that_only_the_tills_own_part_of_a_write_meets_ends_it() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(GOOD, "1")?;
+    damage(&scene, "audit_by_sale")?;
+    let child = scene.kassa_till(&["sync", "--until-settled"]).spawn()?;
+    ended_with_the_truth(child, "damaged")
+}
+
+/// Overwrites the first page of a table or an index.
+fn damage(scene: &Scene, name: &str) -> Checked {
     let file = Connection::open(scene.data.join("till.db"))?;
-    let root: u64 = file.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'operations_open'", [], |row| {
+    let root: u64 = file.query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| {
         row.get::<_, u32>(0).map(u64::from)
     })?;
     file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -118,7 +146,7 @@ fn damage_that_only_a_look_meets_ends_it() -> Checked {
         "user_version",
         file.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))?,
     )?;
-    ended_with_the_truth(child, "damaged")
+    Ok(())
 }
 
 /// The last line, without what is the same in all of them.
