@@ -16,8 +16,8 @@ struct Inner {
     log: PathBuf,
     file_was: Identity,
     /// Only where this program writes, and so has the log open for as long as the file: where it only reads, the writer makes and
-    /// removes it.
-    log_was: OnceLock<Identity>,
+    /// removes it. None where it had gone before it was ever seen: then nobody can tell the one that bears its name later.
+    log_was: OnceLock<Option<Identity>>,
 }
 
 /// What tells a file from all others, whatever their names.
@@ -40,31 +40,46 @@ impl Place {
         })))
     }
 
-    /// Notes the log, after something was committed into it; once.
-    pub(crate) fn note_log(&self) {
-        if self.0.log_was.get().is_none()
-            && let Ok(log) = identity(&self.0.log)
-        {
-            let _ = self.0.log_was.set(log);
+    /// Notes the log, once this program has it open for writing, and checks as [`Place::check`] does. A log that is missing right after
+    /// a commit that succeeded was removed meanwhile.
+    ///
+    /// # Errors
+    /// As [`Place::check`].
+    pub(crate) fn note_log(&self) -> Result<(), StorageError> {
+        if self.0.log_was.get().is_none() {
+            let found = match identity(&self.0.log) {
+                Ok(found) => Some(found),
+                Err(error) if is_absence(&error) => None,
+                Err(error) => return Err(StorageError::Reopen(Arc::new(OpenError::Io(error)))),
+            };
+            let _ = self.0.log_was.set(found);
         }
+        self.check()
     }
 
     /// Whether file and log are still the ones that were opened: a look at two names, no more.
     pub(crate) fn check(&self) -> Result<(), StorageError> {
         is_still(&self.0.path, self.0.file_was)?;
-        self.0.log_was.get().map_or(Ok(()), |&log_was| is_still(&self.0.log, log_was))
+        match self.0.log_was.get() {
+            Some(&Some(log_was)) => is_still(&self.0.log, log_was),
+            Some(None) => Err(StorageError::Moved { path: self.0.log.as_path().into() }),
+            None => Ok(()),
+        }
     }
 }
 
 fn is_still(path: &Path, was: Identity) -> Result<(), StorageError> {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
     match identity(path) {
         Ok(found) if found == was => Ok(()),
-        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
-            Err(StorageError::Reopen(Arc::new(OpenError::Io(error))))
-        }
+        Err(error) if !is_absence(&error) => Err(StorageError::Reopen(Arc::new(OpenError::Io(error)))),
         Ok(_) | Err(_) => Err(StorageError::Moved { path: path.into() }),
     }
+}
+
+/// Whether nothing is there, rather than that nobody can look.
+fn is_absence(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 #[cfg(unix)]

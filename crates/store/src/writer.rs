@@ -399,8 +399,7 @@ impl Thread {
 
     /// Whether what was committed just now is where it will be looked for. Where it is not, it is found as soon as the file is back.
     fn in_its_place(&mut self) -> Verdict {
-        self.place.note_log();
-        match self.place.check() {
+        match self.place.note_log() {
             Ok(()) => Verdict::AsReturned,
             Err(moved) => {
                 tracing::error!(error = %moved, "what was committed is in no file that has a name");
@@ -493,11 +492,13 @@ impl Thread {
                 take_and_let_go(&self.connection)?;
                 empty_log(&self.connection)?;
             }
-            Ok(commit_header(&self.connection)?)
+            commit_header(&self.connection)?;
+            self.place.note_log()
         });
         match &proven {
             Ok(()) => self.trust = Trust::Proven,
-            Err(error) if error.is_locked() => {}
+            // Nothing is wrong with the connection.
+            Err(error) if error.is_locked() || matches!(error, StorageError::Moved { .. }) => {}
             Err(_) => self.wear_out(),
         }
         proven

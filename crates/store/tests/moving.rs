@@ -150,3 +150,38 @@ fn who_only_reads_goes_on_while_writers_come_and_go() -> Checked {
     drop(folder);
     Ok(())
 }
+
+/// Another program holds it from before the opening on, so that the writer can't prove it.
+fn unproven(path: &Path) -> Checked<(Connection, Store)> {
+    let holder = Connection::open(path)?;
+    holder.execute_batch("BEGIN IMMEDIATE")?;
+    let store = open(path)?;
+    Ok((holder, store))
+}
+
+/// Whether the writer comes first with a commit of its own or not.
+#[test]
+fn a_log_that_goes_before_anything_was_written_is_missed() -> Checked {
+    for is_free in [true, false] {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.db");
+        drop(open(&path)?);
+        let (holder, store) = if is_free {
+            (None, open(&path)?)
+        } else {
+            let (holder, store) = unproven(&path)?;
+            (Some(holder), store)
+        };
+        fs::remove_file(folder.path().join("a.db-wal"))?;
+        drop(holder);
+        let written = store.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO t VALUES (1)", []));
+        // Told as not saved, or as not known where the writer was not there yet.
+        let is_missed = matches!(
+            written,
+            Err(WriteError::Storage(StorageError::Moved { .. }) | WriteError::Untrusted(StorageError::Moved { .. }))
+        );
+        assert!(is_missed, "{written:?}");
+        assert!(matches!(store.trouble(), Some(StorageError::Moved { .. })), "{:?}", store.trouble());
+    }
+    Ok(())
+}
