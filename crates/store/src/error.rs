@@ -126,6 +126,14 @@ pub enum StorageError {
         /// Where it was.
         path: Arc<Path>,
     },
+    /// Nobody can look whether it is still in its place: its folder may not be entered now, or its disk does not answer.
+    #[error("{path} can't be looked at: {cause}", path = path.display())]
+    NotSeen {
+        /// Where it was.
+        path: Arc<Path>,
+        /// What the file system said.
+        cause: Arc<std::io::Error>,
+    },
     /// SQLite rolled the whole transaction back because of an error in one of its pieces.
     #[error("the transaction was rolled back after an error in it")]
     RolledBack,

@@ -50,7 +50,7 @@ impl Place {
             let found = match identity(&self.0.log) {
                 Ok(found) => Some(found),
                 Err(error) if is_absence(&error) => None,
-                Err(error) => return Err(StorageError::Reopen(Arc::new(OpenError::Io(error)))),
+                Err(error) => return Err(not_seen(&self.0.log, error)),
             };
             let _ = self.0.log_was.set(found);
         }
@@ -71,9 +71,13 @@ impl Place {
 fn is_still(path: &Path, was: Identity) -> Result<(), StorageError> {
     match identity(path) {
         Ok(found) if found == was => Ok(()),
-        Err(error) if !is_absence(&error) => Err(StorageError::Reopen(Arc::new(OpenError::Io(error)))),
+        Err(error) if !is_absence(&error) => Err(not_seen(path, error)),
         Ok(_) | Err(_) => Err(StorageError::Moved { path: path.into() }),
     }
+}
+
+fn not_seen(path: &Path, error: std::io::Error) -> StorageError {
+    StorageError::NotSeen { path: path.into(), cause: Arc::new(error) }
 }
 
 /// Whether nothing is there, rather than that nobody can look.

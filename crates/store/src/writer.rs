@@ -399,14 +399,19 @@ impl Thread {
 
     /// Whether what was committed just now is where it will be looked for. Where it is not, it is found as soon as the file is back.
     fn in_its_place(&mut self) -> Verdict {
-        match self.place.note_log() {
-            Ok(()) => Verdict::AsReturned,
-            Err(moved) => {
+        match self.gone() {
+            Some(moved) => {
                 tracing::error!(error = %moved, "what was committed is in no file that has a name");
                 self.trust = Trust::Doubted;
                 Verdict::Untrusted(moved)
             }
+            None => Verdict::AsReturned,
         }
+    }
+
+    /// Whether file or log is known to be gone, after a commit. That nobody can look just now takes nothing back.
+    fn gone(&self) -> Option<StorageError> {
+        self.place.note_log().err().filter(|error| matches!(error, StorageError::Moved { .. }))
     }
 
     /// Why a batch did not reach the file; none where it did. Damage stands, whatever the next one comes to.
@@ -493,12 +498,13 @@ impl Thread {
                 empty_log(&self.connection)?;
             }
             commit_header(&self.connection)?;
-            self.place.note_log()
+            self.gone().map_or(Ok(()), Err)
         });
         match &proven {
             Ok(()) => self.trust = Trust::Proven,
             // Nothing is wrong with the connection.
-            Err(error) if error.is_locked() || matches!(error, StorageError::Moved { .. }) => {}
+            Err(StorageError::Moved { .. } | StorageError::NotSeen { .. }) => {}
+            Err(error) if error.is_locked() => {}
             Err(_) => self.wear_out(),
         }
         proven

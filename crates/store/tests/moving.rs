@@ -185,3 +185,33 @@ fn a_log_that_goes_before_anything_was_written_is_missed() -> Checked {
     }
     Ok(())
 }
+
+/// A name that can't be looked at is no other file: what is committed is where it was.
+#[test]
+fn what_was_committed_is_not_doubted_because_nobody_can_look() -> Checked {
+    let top = tempfile::tempdir()?;
+    let (folder, aside) = (top.path().join("data"), top.path().join("aside"));
+    fs::create_dir(&folder)?;
+    let store = open(&folder.join("a.db"))?;
+    let insert = |n: i64| store.write_blocking(Priority::Click, move |tx| tx.execute("INSERT INTO t VALUES (?1)", [n]));
+    insert(1)?;
+    // A link to itself: every look ends with an error, and it is not that nothing is there.
+    let (from, to) = (folder.clone(), aside.clone());
+    store.write_blocking(Priority::Click, move |tx| {
+        tx.execute("INSERT INTO t VALUES (2)", [])?;
+        fs::rename(&from, to)
+            .and_then(|()| std::os::unix::fs::symlink(&from, &from))
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+    })?;
+    let refused = insert(3);
+    assert!(matches!(refused, Err(WriteError::Storage(StorageError::NotSeen { .. }))), "{refused:?}");
+    let shown = store.read_blocking(numbers);
+    assert!(matches!(shown, Err(ReadError::Storage(StorageError::NotSeen { .. }))), "{shown:?}");
+    assert!(matches!(store.trouble(), Some(StorageError::NotSeen { .. })), "{:?}", store.trouble());
+    fs::remove_file(&folder)?;
+    fs::rename(&aside, &folder)?;
+    insert(4)?;
+    assert_eq!(store.trouble().map(|error| error.to_string()), None);
+    assert_eq!(store.read_blocking(numbers)?, [1, 2, 4]);
+    Ok(())
+}
