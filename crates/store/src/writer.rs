@@ -343,8 +343,8 @@ enum Batch {
 impl Thread {
     fn batch(&mut self, queue: &Queue, waited: Waited) {
         if let Err(moved) = self.place.check() {
-            // An earlier commit whose outcome was not told may be in the file that was moved.
-            let verdict = if self.trust == Trust::Doubted { Verdict::Untrusted } else { Verdict::Nothing };
+            // An earlier commit whose outcome was not told may be in the file that was moved; so may one that its log brought back.
+            let verdict = if self.trust == Trust::Proven { Verdict::Nothing } else { Verdict::Untrusted };
             return self.fail(queue, waited, moved, verdict);
         }
         if let Err(error) = self.prove() {

@@ -215,3 +215,20 @@ fn what_was_committed_is_not_doubted_because_nobody_can_look() -> Checked {
     assert_eq!(store.read_blocking(numbers)?, [1, 2, 4]);
     Ok(())
 }
+
+/// What the log brought back may be on no disk, and a row that is found in it neither.
+#[test]
+fn of_a_file_that_goes_before_it_was_proven_nothing_is_told() -> Checked {
+    let folder = tempfile::tempdir()?;
+    let (path, elsewhere) = (folder.path().join("a.db"), folder.path().join("elsewhere.db"));
+    drop(open(&path)?);
+    let (holder, store) = unproven(&path)?;
+    fs::rename(&path, &elsewhere)?;
+    let insert = || store.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO t VALUES (1)", []));
+    let written = insert();
+    assert!(matches!(written, Err(WriteError::Untrusted(StorageError::Moved { .. }))), "{written:?}");
+    drop(holder);
+    fs::rename(&elsewhere, &path)?;
+    insert()?;
+    Ok(())
+}
