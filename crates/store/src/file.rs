@@ -31,6 +31,13 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Where the file really is, whatever its name goes through and wherever the program goes afterwards: SQLite puts the log beside the
+/// file, and not beside a link to it.
+pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
+    // Elsewhere the name that is answered is of a form that SQLite may not take.
+    if cfg!(unix) { path.canonicalize() } else { std::path::absolute(path) }
+}
+
 /// Makes a new file that only its owner can read; fails where there is one.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

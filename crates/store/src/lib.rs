@@ -115,6 +115,7 @@ impl Store {
         schema::check_sqlite()?;
         schema.check_numbering()?;
         make_private(path)?;
+        let path = &file::resolved(path)?;
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
@@ -137,6 +138,7 @@ impl Store {
         if !path.try_exists()? {
             return Err(OpenError::Missing { path: path.to_owned() });
         }
+        let path = &file::resolved(path)?;
         // A file that is refused stays as it is, and so does what lies beside it.
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;
@@ -151,7 +153,7 @@ impl Store {
         Store { inner: Arc::new(Inner { path: path.to_owned(), place, damage, readers, writer, unanswered }) }
     }
 
-    /// Where the file is.
+    /// Where the file is: the whole path, with every link on it resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path

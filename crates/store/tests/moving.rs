@@ -232,3 +232,36 @@ fn of_a_file_that_goes_before_it_was_proven_nothing_is_told() -> Checked {
     insert()?;
     Ok(())
 }
+
+/// The log lies beside the file, and not beside a link to it.
+#[test]
+fn a_log_is_missed_also_where_the_file_was_opened_by_a_link() -> Checked {
+    let folder = tempfile::tempdir()?;
+    fs::create_dir(folder.path().join("real"))?;
+    let (real, link) = (folder.path().join("real/a.db"), folder.path().join("link.db"));
+    drop(open(&real)?);
+    std::os::unix::fs::symlink(&real, &link)?;
+    let store = open(&link)?;
+    let insert = |n: i64| store.write_blocking(Priority::Click, move |tx| tx.execute("INSERT INTO t VALUES (?1)", [n]));
+    insert(1)?;
+    fs::remove_file(folder.path().join("real/a.db-wal"))?;
+    let written = insert(2);
+    assert!(matches!(written, Err(WriteError::Storage(StorageError::Moved { .. }))), "{written:?}");
+    Ok(())
+}
+
+/// Where the program goes afterwards changes nothing.
+#[test]
+fn a_relative_path_is_kept_as_the_whole_of_it() -> Checked {
+    let folder = tempfile::tempdir_in(".")?;
+    let name = folder.path().file_name().ok_or("no name")?;
+    let relative = Path::new(name).join("a.db");
+    assert!(relative.is_relative());
+    let store = open(&relative)?;
+    assert_eq!(store.path(), std::env::current_dir()?.canonicalize()?.join(&relative));
+    drop(store);
+    let schema = |sql| Schema { application_id: 7, migrations: vec![Migration { version: 1, name: "first", sql }] };
+    let reader = Store::open_read_only(&relative, &schema("CREATE TABLE t (n INTEGER NOT NULL UNIQUE) STRICT"))?;
+    assert!(reader.path().is_absolute(), "{}", reader.path().display());
+    Ok(())
+}
