@@ -361,8 +361,10 @@ impl Thread {
             Batch::RolledBack => Verdict::Nothing(StorageError::RolledBack),
             Batch::Ended => self.doubt(StorageError::TransactionEnded),
             Batch::Broken(error) => {
-                // What isn't committed never comes back.
-                self.wear_out();
+                // What isn't committed never comes back. Locked by another program is no reason to distrust the connection.
+                if !(error.is_locked() && self.connection.is_autocommit()) {
+                    self.wear_out();
+                }
                 Verdict::Nothing(error)
             }
         };

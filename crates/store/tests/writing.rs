@@ -517,3 +517,29 @@ fn no_statement_is_prepared_anew_for_another_value() {
     assert_eq!(store.write_blocking(Priority::Click, move |tx| anew(tx, update)).unwrap(), 0);
     assert_eq!(store.read_blocking(move |conn| anew(conn, select)).unwrap(), 0);
 }
+
+/// A refused piece gives the lock back and takes it again, and another program may come in between.
+#[test]
+fn a_lock_that_another_took_after_a_refusal_costs_no_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    // It lives as long as the connection.
+    store.write_blocking(Priority::Click, |tx| tx.execute_batch("CREATE TEMP TABLE mark (n INTEGER)")).unwrap();
+    let other = Connection::open(folder.path().join("a.db")).unwrap();
+    let (sender, receiver) = channel();
+    let refused = store.write_blocking(Priority::Click, move |tx| {
+        tx.execute_batch("ROLLBACK")?;
+        other.execute_batch("BEGIN IMMEDIATE")?;
+        sender.send(other).unwrap();
+        tx.execute_batch("BEGIN")?;
+        Err::<(), _>(rusqlite::Error::InvalidQuery)
+    });
+    assert!(matches!(refused, Err(WriteError::Refused(rusqlite::Error::InvalidQuery))), "{refused:?}");
+    assert!(store.trouble().is_some_and(|error| error.is_locked()), "it was never locked: {:?}", store.trouble());
+    drop(receiver.recv().unwrap());
+    let marks = store.write_blocking(Priority::Click, |tx| {
+        tx.query_row("SELECT count(*) FROM temp.sqlite_schema WHERE name = 'mark'", [], |row| row.get::<_, i64>(0))
+    });
+    assert_eq!(marks.unwrap(), 1, "the connection was replaced");
+    assert!(store.trouble().is_none());
+}
