@@ -97,6 +97,9 @@ pub enum OpenError {
     /// The file is damaged, or no database at all. Trying again doesn't help.
     #[error("damaged, or not a database: {0}")]
     Damaged(rusqlite::Error),
+    /// It was moved, removed or replaced while it was opened, or nobody can look whether it was.
+    #[error("{0}")]
+    Place(StorageError),
     /// SQLite could not open or read the file now.
     #[error("{0}")]
     Sqlite(rusqlite::Error),

@@ -119,9 +119,11 @@ impl Store {
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
+        place.check().map_err(OpenError::Place)?;
         schema::migrate(&mut connection, path, schema)?;
         let damage = Damage::default();
         let readers = Readers::start(path, &place, &damage)?;
+        place.check().map_err(OpenError::Place)?;
         let writer = Writer::start(path, &place, &damage, connection)?;
         Ok(Store::over(path, place, damage, Some(writer), readers))
     }
@@ -145,6 +147,7 @@ impl Store {
         schema::check_readable(&pragmas::open_reader(path)?, path, schema)?;
         let damage = Damage::default();
         let readers = Readers::start(path, &place, &damage)?;
+        place.check().map_err(OpenError::Place)?;
         Ok(Store::over(path, place, damage, None, readers))
     }
 

@@ -143,11 +143,22 @@ fn serve(queue: &Queue, path: &Path, place: &Place, mut connection: Option<Conne
         }
         // A transaction that can't be ended would show the same old state for ever: start afresh.
         connection = connection.filter(Connection::is_autocommit);
-        match connection.take().map_or_else(|| pragmas::open_reader(path), Ok) {
+        let opened = match connection.take() {
+            Some(connection) => Ok(connection),
+            None => open_again(path, place),
+        };
+        match opened {
             Ok(opened) => look(Ok(connection.insert(opened))),
-            Err(error) => look(Err(StorageError::Reopen(Arc::new(error)))),
+            Err(error) => look(Err(error)),
         }
     }
+}
+
+/// None but the file that was opened first, which was in its place just now and has to be there still.
+fn open_again(path: &Path, place: &Place) -> Result<Connection, StorageError> {
+    let opened = pragmas::open_reader(path).map_err(|error| StorageError::Reopen(Arc::new(error)))?;
+    place.check()?;
+    Ok(opened)
 }
 
 fn next(queue: &Queue) -> Option<Look> {

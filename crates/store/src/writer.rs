@@ -466,8 +466,9 @@ impl Thread {
     /// would make it anew from all that stands in the log, a commit that failed included.
     fn replace_worn(&mut self) -> Result<(), StorageError> {
         if self.worn {
+            // None but the file that was opened first; not even for a moment, as the last to close a file tidies it up.
+            self.place.check()?;
             let opened = pragmas::open_writer(&self.path).map_err(|error| StorageError::Reopen(Arc::new(error)))?;
-            // None but the file that was opened first.
             self.place.check()?;
             self.connection = opened;
             self.worn = false;

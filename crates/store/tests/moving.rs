@@ -265,3 +265,30 @@ fn a_relative_path_is_kept_as_the_whole_of_it() -> Checked {
     assert!(reader.path().is_absolute(), "{}", reader.path().display());
     Ok(())
 }
+
+/// Not even for the moment that it takes to see that it is another: the last to close a file tidies it up.
+#[test]
+fn another_file_is_not_opened_when_a_connection_is_replaced() -> Checked {
+    let scene = Scene::new()?;
+    let log = |path: &Path| path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
+    // The other one is a copy in the middle of its work, which nobody has open.
+    let source = scene.folder.path().join("source.db");
+    let other = open(&source)?;
+    other.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO t VALUES (7)", []))?;
+    fs::copy(&source, scene.elsewhere())?;
+    fs::copy(log(&source), log(&scene.elsewhere()))?;
+    let before = (fs::read(scene.elsewhere())?, fs::read(log(&scene.elsewhere()))?);
+    let (from, to) = (scene.elsewhere(), scene.path.clone());
+    let ended = scene.store.write_blocking(Priority::Click, move |tx| {
+        tx.execute("INSERT INTO t VALUES (2)", [])?;
+        fs::rename(log(&from), log(&to))
+            .and_then(|()| fs::rename(&from, &to))
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        // By this the connection is used no more.
+        tx.execute_batch("COMMIT")
+    });
+    assert!(matches!(ended, Err(WriteError::Untrusted(StorageError::TransactionEnded))), "{ended:?}");
+    assert!(fs::read(&scene.path)? == before.0, "it was written into");
+    assert!(fs::read(log(&scene.path)).ok() == Some(before.1), "its log was tidied up");
+    Ok(())
+}
