@@ -36,6 +36,11 @@ impl Till {
     }
 }
 
+/// The alarms that came after a place, and the end of the audit at that moment: the place to look from next.
+pub(crate) fn look(conn: &Connection, place: i64) -> Result<(Vec<Alarm>, i64), TillError> {
+    Ok((since(conn, place)?, audit::end(conn)?))
+}
+
 fn since(conn: &Connection, place: i64) -> Result<Vec<Alarm>, TillError> {
     let mut statement = conn.prepare_cached(
         "SELECT seq, details ->> 'key', details ->> 'came' FROM audit WHERE seq > ?1 AND what = ?2 ORDER BY seq",

@@ -1,8 +1,8 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, audit, audit::BANK, audit::Signature, clock, network, operations, pay,
-    queue, queue::Settles, till::not_read, trouble,
+    Event, Operation, Place, Till, TillError, alarms, audit, audit::BANK, audit::Signature, clock, network, operations,
+    pay, queue, queue::Settles, till::not_read, trouble,
 };
 use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
@@ -212,7 +212,7 @@ pub(crate) struct Teller {
     pub(crate) till: Till,
     /// How far the changes were told.
     pub(crate) place: Place,
-    /// The place in the audit up to which the alarms were told.
+    /// The place in the audit up to which it was looked through for alarms.
     pub(crate) alarms_from: i64,
 }
 
@@ -245,11 +245,13 @@ impl Teller {
     }
 
     /// Tells the operations again about which the bank said another end meanwhile: that is their reason now.
-    async fn tell_alarms(&mut self) {
-        match self.till.alarms_since(self.alarms_from).await {
-            Ok(alarms) => {
+    pub(crate) async fn tell_alarms(&mut self) {
+        let from = self.alarms_from;
+        match self.till.read(move |conn| alarms::look(conn, from)).await {
+            Ok((alarms, up_to)) => {
+                // Also where there are none: else each look would go through all that was written since the start.
+                self.alarms_from = up_to;
                 for alarm in alarms {
-                    self.alarms_from = alarm.seq;
                     self.tell_operation(alarm.operation);
                 }
             }

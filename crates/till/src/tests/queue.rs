@@ -1,7 +1,10 @@
 //! What is told of the queue, also to a listener that was too slow.
 
 use super::{Checked, Scene};
-use crate::{Chip, Event, Place, State, Till, settling::Teller};
+use crate::{
+    Chip, Event, Place, State, Till,
+    settling::{Teller, came_late},
+};
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
@@ -27,6 +30,36 @@ async fn what_was_missed_is_told_out_of_the_file() -> Checked {
     let expected = [Event::OperationChanged(Box::new(missed)), Event::SaleChanged { sale_id: sale.id }];
     assert_eq!(changes, expected);
     assert!(matches!(told.last(), Some(Event::SummaryChanged(summary)) if summary.chip == Chip::Ok), "{told:?}");
+    Ok(())
+}
+
+/// Everything that is clicked has an entry in the audit, and an alarm comes once in a year.
+#[tokio::test]
+async fn what_was_looked_through_for_alarms_is_not_looked_through_again() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let mut teller =
+        Teller { till: scene.till.clone(), place: Place::at(scene.till.last_change().await?), alarms_from: 0 };
+    let declined = scene.settle(&scene.by_card(&sale, 100).await?, State::Declined).await?;
+    teller.tell_alarms().await;
+    let end = scene.till.audit_end().await?;
+    assert!(end > 0);
+    assert_eq!(teller.alarms_from, end, "it goes through the whole audit each time");
+    // What comes after is found, and told once.
+    let key = declined.key;
+    let late = scene.till.inner.store.write(store::Priority::Background, move |tx| {
+        let row = outbox::by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        came_late(tx, &row, &outbox::LateAnswer { state: State::Approved, result: None })
+    });
+    late.await?;
+    let mut events = scene.till.subscribe();
+    for expected in [1, 0] {
+        teller.tell_alarms().await;
+        let told = std::iter::from_fn(|| events.try_recv().ok())
+            .filter(|event| matches!(event, Event::OperationChanged(operation) if operation.key == key))
+            .count();
+        assert_eq!(told, expected);
+    }
     Ok(())
 }
 
