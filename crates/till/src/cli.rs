@@ -4,6 +4,7 @@ mod args;
 mod lines;
 mod output;
 mod sync;
+mod unseen;
 
 use anyhow::Context as _;
 use args::{Cli, Command, Exported, Format};
@@ -20,6 +21,7 @@ use std::{
 };
 use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError, new_id};
 use tracing_subscriber::EnvFilter;
+use unseen::Escaping;
 use uuid::Uuid;
 
 /// How many payments are saved at the same time: they share the commits that make them durable.
@@ -113,7 +115,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Export { what: Exported::Payments, format: Format::Json } => {
             let till = Till::open_read_only(&data_dir)?;
-            match runtime.block_on(till.export_payments(Box::new(io::stdout()))) {
+            match runtime.block_on(till.export_payments(Box::new(Escaping::new(io::stdout())))) {
                 // Whoever reads `| head` has what was wanted.
                 Err(TillError::Export(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 ended => drop(ended?),

@@ -490,3 +490,24 @@ fn the_payments_are_exported_whole_and_a_reader_that_goes_is_no_fault() -> Check
     assert_refused(&refused, 1, "the export could not be written");
     Ok(())
 }
+
+/// A bank's own words stand in its result, and in the log: what a terminal acts on there is printed as what it is.
+#[test]
+fn what_a_terminal_acts_on_is_printed_escaped_and_means_the_same() -> Checked {
+    let (_dir, data) = data()?;
+    assert_eq!(lines(&pay_with(&data, &[])?)?.len(), 1);
+    let acting = "a\u{9b}2J\u{7f}b\u{202e}c\u{200f}d\u{2066}e";
+    let file = rusqlite::Connection::open(data.join("till.db"))?;
+    let result = serde_json::json!({ "id": "pay_1", "words": acting }).to_string();
+    file.execute("UPDATE operations SET state = 'approved', result = ?1, due_at = NULL, settled_at = 1", [&result])?;
+    for args in [&["operations", "--json"][..], &["export", "payments", "--format", "json"]] {
+        let output = run(&data, args)?;
+        let printed = String::from_utf8(output.stdout.clone())?;
+        let found = lines(&output)?.iter().any(|line| line.to_string().contains(acting));
+        assert!(found, "{args:?}: the words are gone: {printed:?}");
+        let raw = printed.chars().find(|&c| acting.contains(c) && !c.is_ascii_graphic());
+        assert_eq!(raw, None, "{args:?}: {printed:?}");
+        assert!(printed.contains(r"a\u009b2J\u007fb\u202ec\u200fd\u2066e"), "{args:?}: {printed:?}");
+    }
+    Ok(())
+}

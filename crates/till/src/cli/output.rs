@@ -1,5 +1,6 @@
 //! What is printed.
 
+use super::unseen::escaped;
 use serde_json::{Value, json};
 use std::{
     io::{self, Write as _},
@@ -20,13 +21,13 @@ impl Out {
         Self { out: io::stdout(), is_closed: false }
     }
 
-    /// Prints a line at once, or nothing any more once nobody reads.
+    /// Prints a line at once, with nothing in it that a terminal would act on, or nothing any more once nobody reads.
     pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
         if self.is_closed {
             return Ok(());
         }
         let mut out = self.out.lock();
-        match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        match writeln!(out, "{}", escaped(line)).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.is_closed = true;
                 Ok(())
