@@ -3,7 +3,7 @@
 use super::{Failure, args::Sync, complain, lines::Lines};
 use anyhow::anyhow;
 use outbox::HttpTransport;
-use protocol::Key;
+use protocol::{Key, Kind};
 use std::{collections::HashMap, process::ExitCode, time::Duration};
 use till::{Alarm, Bank, OperationQuery, Secret, State, Summary, Till, TillError, format_amount};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -64,12 +64,12 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
         Ok(end) => whatever_is_known(&till, audit_end).await.map(|known| (end, known)),
         Err(error) => Err(error),
     };
-    let (end, Known { summary, trouble, alarms }) = match known {
+    let (end, known) = match known {
         Ok(known) => known,
         Err(error) => return Err(Failure::Refused(anyhow!("{error}; {NOT_UNDONE}"))),
     };
-    let reasons = alarms.iter().map(alarm).chain(not_settled(&summary, trouble.as_ref(), end));
-    for reason in reasons.chain(clock_gap(&summary)) {
+    let reasons = known.alarms.iter().map(alarm).chain(not_settled(&known, end));
+    for reason in reasons.chain(clock_gap(&known.summary)) {
         complain(reason);
     }
     let unprinted = match printed {
@@ -80,7 +80,7 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     if let Some(why) = unprinted {
         complain(format_args!("{why}; `kassa-till operations` shows all of it"));
     }
-    Ok(code(&summary, &alarms))
+    Ok(code(&known.summary, &known.alarms))
 }
 
 /// How `sync` came to its end.
@@ -101,6 +101,8 @@ const NOT_UNDONE: &str = "what was sent before this is not undone, and the bank 
 /// How it stands at the end.
 struct Known {
     summary: Summary,
+    /// What those are that are not settled.
+    left_are: &'static str,
     /// The trouble that there is with the file.
     trouble: Option<TillError>,
     /// The alarms of this run.
@@ -118,7 +120,9 @@ async fn whatever_is_known(till: &Till, audit_end: i64) -> Result<Known, TillErr
         Some(damaged @ TillError::Damaged(_)) => return Err(damaged),
         trouble => trouble,
     };
-    Ok(Known { summary: till.summary().await?, trouble, alarms: till.alarms_since(audit_end).await? })
+    let summary = till.summary().await?;
+    let left_are = left_are(till, &summary).await?;
+    Ok(Known { summary, left_are, trouble, alarms: till.alarms_since(audit_end).await? })
 }
 
 /// What an alarm means, in one line.
@@ -169,37 +173,80 @@ async fn is_all_settled(till: &Till, attention: &mut Attention) -> Result<bool, 
     Ok(is_settled(&summary) && is_told && attention.was_looked_up(till).await?)
 }
 
-/// What is not settled and why, in one line: what is in the way, and where nothing is, how the run ended.
-fn not_settled(summary: &Summary, trouble: Option<&TillError>, end: End) -> Option<String> {
-    if is_settled(summary) {
+/// What is not settled and why, in one line.
+fn not_settled(known: &Known, end: End) -> Option<String> {
+    let (summary, left) = (&known.summary, left(&known.summary));
+    if left == 0 {
         return None;
     }
-    let why = match (trouble, &summary.paused, &summary.bank_problem) {
-        (Some(TillError::Storage(why)), _, _) => why.clone(),
-        (_, Some(paused), _) => {
-            format!("the bank takes no request of this till ({paused}): look at its address and secret")
-        }
-        (_, None, _) if summary.other_bank > 0 => {
-            format!("{} for another bank or merchant than the one named", summary.other_bank)
-        }
-        (_, None, Some(problem)) if summary.bank_reachable == Some(true) => {
-            format!("the bank answers, but takes none now ({problem})")
-        }
-        (_, None, Some(problem)) => format!("the bank can't be reached ({problem})"),
-        (_, None, None) => match end {
-            End::Settled | End::Asked => "it was asked to end before",
-            End::TimeUp => "the time was up",
-            End::ReaderGone => "it ended because what it prints can't be printed any more",
-        }
-        .to_owned(),
-    };
-    let (count, noun) = (summary.unsettled, if summary.unsettled == 1 { "payment is" } else { "payments are" });
-    Some(format!("{count} {noun} not settled: {why}; nothing is lost, and the next `sync` goes on"))
+    let (what, why) = (known.left_are, why(summary, known.trouble.as_ref(), end));
+    let what = if left == 1 { format!("{what} is") } else { format!("{what}s are") };
+    Some(format!("{left} {what} not settled: {why}; nothing is lost, and the next `sync` goes on"))
 }
 
-/// Whether nothing is left that could end by itself: a refund that waits for a payment which needs a person can't.
+/// What is in the way, all of it; and where nothing is in the way of some, how the run ended.
+fn why(summary: &Summary, trouble: Option<&TillError>, end: End) -> String {
+    if let Some(TillError::Storage(why)) = trouble {
+        return why.clone();
+    }
+    let elsewhere = summary.other_bank;
+    let elsewhere = (elsewhere > 0).then(|| format!("{elsewhere} for another bank or merchant than the one named"));
+    let in_the_way = match (&summary.paused, &summary.bank_problem) {
+        (Some(paused), _) => {
+            Some(format!("the bank takes no request of this till ({paused}): look at its address and secret"))
+        }
+        (None, Some(problem)) if summary.bank_reachable == Some(true) => {
+            Some(format!("the bank answers, but takes none now ({problem})"))
+        }
+        (None, Some(problem)) => Some(format!("the bank can't be reached ({problem})")),
+        (None, None) if summary.other_bank >= left(summary) => None,
+        (None, None) => Some(
+            match end {
+                End::Settled | End::Asked => "it was asked to end before",
+                End::TimeUp => "the time was up",
+                End::ReaderGone => "it ended because what it prints can't be printed any more",
+            }
+            .to_owned(),
+        ),
+    };
+    elsewhere.into_iter().chain(in_the_way).collect::<Vec<_>>().join(", and ")
+}
+
+/// What those that are left are: of one kind, or of both.
+async fn left_are(till: &Till, summary: &Summary) -> Result<&'static str, TillError> {
+    let (mut payments, mut refunds) = (0, 0);
+    for state in [State::Saved, State::Sending, State::Unknown] {
+        let mut query = OperationQuery { state: Some(state), oldest_first: true, ..OperationQuery::default() };
+        loop {
+            let page = till.operations(query).await?;
+            query.after = page.operations.last().map(|operation| operation.seq);
+            for operation in page.operations {
+                match operation.kind {
+                    Kind::Payment => payments += 1,
+                    Kind::Refund => refunds += 1,
+                }
+            }
+            let are_mixed = payments > 0 && refunds > summary.blocked;
+            if are_mixed || !page.more {
+                break;
+            }
+        }
+    }
+    Ok(match (payments > 0, refunds > summary.blocked) {
+        (true, false) => "payment",
+        (false, true) => "refund",
+        _ => "operation",
+    })
+}
+
+/// How many are left that could end by themselves: a refund that waits for a payment which needs a person can't.
+fn left(summary: &Summary) -> u32 {
+    summary.unsettled - summary.blocked
+}
+
+/// Whether nothing is left that could end by itself.
 fn is_settled(summary: &Summary) -> bool {
-    summary.unsettled == summary.blocked
+    left(summary) == 0
 }
 
 /// What a clock that is wrong would make of every time that is shown.

@@ -2,8 +2,8 @@
 
 use super::{
     Checked, Scene,
-    bank::{GOOD, SILENT},
-    signal, wait_for,
+    bank::{GOOD, SILENT, STRANGE},
+    documents, signal, text, wait_for,
 };
 use protocol::ProblemType;
 use rusqlite::Connection;
@@ -201,5 +201,67 @@ fn what_cannot_be_printed_is_not_told_as_refused() -> Checked {
     assert!(matches!(ended.status.code(), Some(0 | 3)), "{said}");
     assert!(said.contains("not all could be printed") && said.contains("kassa-till operations"), "{said}");
     assert!(!said.contains("nothing was saved"), "{said}");
+    Ok(())
+}
+
+/// The last line of a run that did not settle all.
+fn last_line(ended: &Output) -> Checked<String> {
+    let said = String::from_utf8(ended.stderr.clone())?;
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    Ok(said.lines().last().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn what_is_left_is_called_what_it_is_and_counted_without_what_waits_for_a_person() -> Checked {
+    let mut scene = Scene::new()?;
+    scene.pay(STRANGE, "1")?;
+    // A refund of a payment that a person must look at: nothing that time settles.
+    let key = |state: &str| -> Checked<String> {
+        let listed = documents(&scene.run(&["operations", "--json", "--state", state])?)?;
+        Ok(text(listed.first().ok_or("none")?, "key"))
+    };
+    let refund = |key: &str, amount: &str| -> Checked {
+        let refunded = scene.run(&["refund", key, "--amount", amount])?;
+        assert!(refunded.status.success(), "{}", String::from_utf8_lossy(&refunded.stderr));
+        Ok(())
+    };
+    refund(&key("saved")?, "100")?;
+    scene.pay(GOOD, "1")?;
+    let synced = scene.run(&["sync", "--until-settled"])?;
+    assert_eq!(synced.status.code(), Some(4), "{}", String::from_utf8_lossy(&synced.stderr));
+    refund(&key("approved")?, "1")?;
+    let there = std::mem::replace(&mut scene.bank.url, "http://127.0.0.1:9".to_owned());
+    let short = ["sync", "--until-settled", "--timeout", "500ms"];
+    let line = last_line(&scene.run(&short)?)?;
+    assert!(line.starts_with("kassa-till: 1 refund is not settled: the bank can't be reached ("), "{line}");
+    scene.pay(GOOD, "1")?;
+    let line = last_line(&scene.run(&short)?)?;
+    assert!(line.starts_with("kassa-till: 2 operations are not settled: the bank can't be reached ("), "{line}");
+    scene.bank.url = there;
+    let synced = scene.run(&["sync", "--until-settled"])?;
+    assert_eq!(synced.status.code(), Some(4), "{}", String::from_utf8_lossy(&synced.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_bank_that_is_away_is_told_beside_what_belongs_to_another() -> Checked {
+    let mut scene = Scene::new()?;
+    scene.pay(SILENT, "1")?;
+    let child = scene.kassa_till(&["sync"]).spawn()?;
+    wait_for("the request", || scene.bank.seen(|seen| seen.requests == 1))?;
+    signal(&child, "-TERM")?;
+    child.wait_with_output()?;
+    scene.bank.seen(|seen| seen.merchant = Some("another"));
+    let short = ["sync", "--until-settled", "--timeout", "2s"];
+    let line = last_line(&scene.run(&short)?)?;
+    let elsewhere = "kassa-till: 1 payment is not settled: 1 for another bank or merchant than the one named";
+    assert!(line.starts_with(&format!("{elsewhere}; nothing is lost")), "{line}");
+    scene.pay(SILENT, "1")?;
+    let line = last_line(&scene.run(&short)?)?;
+    let elsewhere = "kassa-till: 2 payments are not settled: 1 for another bank or merchant than the one named";
+    assert!(line.starts_with(&format!("{elsewhere}, and the time was up; nothing is lost")), "{line}");
+    scene.bank.url = "http://127.0.0.1:9".to_owned();
+    let line = last_line(&scene.run(&short)?)?;
+    assert!(line.starts_with(&format!("{elsewhere}, and the bank can't be reached (")), "{line}");
     Ok(())
 }
