@@ -154,8 +154,9 @@ impl Outbox {
     /// [`accept_offline`](crate::accept_offline)).
     ///
     /// It runs on the file's one writing thread: it must not end the transaction, wait or panic, and the same change may be
-    /// brought to it more than once. Where it returns an error of the file itself (full, locked, I/O), the change is tried again
-    /// until it is taken. Any other error, and a panic, counts as a fault of the operation: the change is taken back, the call
+    /// brought to it more than once. Where it returns an error of the file itself (full, locked, damaged, I/O), the change is tried
+    /// again until it is taken. By its code alone: such an error of any other SQLite file that the hook uses is taken for one of this
+    /// file, so give it another code where trying again is not what it asks for. Any other error, and a panic, counts as a fault of the operation: the change is taken back, the call
     /// made again later, and at the third fault it is set aside as `needs_attention` with what the bank said in its log. That
     /// change, the taking over at a start, and that it waits for another bank, stand even where the hook refuses them, so that nothing is stuck.
     #[must_use]

@@ -109,7 +109,8 @@ impl Store {
     ///
     /// # Errors
     /// The file is another program's, was written by a newer version (it is left untouched, to the byte), can't be
-    /// copied before its migration, a pragma did not take, or SQLite itself failed or is too old to be trusted.
+    /// copied before its migration, a pragma did not take, it was moved while it was opened, or SQLite itself failed or is too old to
+    /// be trusted.
     pub fn open(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
         points::check();
         schema::check_sqlite()?;
@@ -186,8 +187,9 @@ impl Store {
         self.inner.damage.note_said(error);
     }
 
-    /// Runs `piece` on the writing connection, in a savepoint of a transaction that it may share with other pieces, and
-    /// answers after that transaction's COMMIT is durable.
+    /// Runs `piece` on the writing connection, in a transaction that it may share with other pieces, and answers after that
+    /// transaction's COMMIT is durable. A piece that refuses, by an error or a panic, is undone by itself: nothing of it is in the file,
+    /// and the others stand. Whether there is a savepoint around it is not promised.
     ///
     /// A piece must not end the transaction, nor wait for another write of the same file, and should be quick: nothing else
     /// is written meanwhile. The piece is handed over by the call itself, before the future is polled, so that pieces are run in the
