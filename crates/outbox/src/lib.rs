@@ -122,13 +122,13 @@
 //! # What an operation is in each state
 //! | [`State`] | It means | What the outbox does next | What you may do | What never happens |
 //! |---|---|---|---|---|
-//! | `saved` | Durable, and no byte of it ever left; what was counted as an attempt made no connection. A refund may have no bytes yet | Sends it, when it is due (at once, and after its back-off where no connection was made), as soon as the bank has said who it is, nothing older is unsettled in its lane, and fewer than four calls run or, while answers come within 50 ms, four more are counted ahead. A refund waits for its payment | [`cancel`] it: it ends at once. [`accept_offline`], of a payment | Sent with other bytes or under another key |
+//! | `saved` | Durable, and no byte of it ever left; what was counted as an attempt made no connection. A refund may have no bytes yet | Sends it, when it is due (at once, and after its back-off where no connection was made), as soon as the bank has said who it is, nothing older is unsettled in its lane, and there is a place for its call: four run at once. A refund waits for its payment | [`cancel`] it: it ends at once. [`accept_offline`], of a payment | Sent with other bytes or under another key |
 //! | `sending` | Counted: a call runs or begins within 0.2 s (no `due_at`), or the bank said that it is at it (`due_at` is when it is asked again) | Takes the answer, or asks again when that is due. Where no place for its call comes free in 0.2 s, it is what it was before. Where the process dies, the next start makes it `unknown` | `cancel`: the wish is saved; a call that runs ends first, and what it brings counts; one that was not made yet is not made. `accept_offline` | Back to `saved` once a byte may have left |
 //! | `unknown` | Perhaps sent; no valid answer that ends it | Sends the same bytes under the same key, after its back-off; looks it up first where it is older than the bank's retention, or the bank's answer has expired | `cancel`: from the wish on only the cancellation is sent. `accept_offline` | "Failed"; a new key; given up |
 //! | `approved` | Final. The bank did it: the money moved, the message was taken | Gives the refunds that waited for it their bytes, in the same commit. Sends nothing more | Refund it, a payment | Any change. Another end that comes later is an alarm |
 //! | `declined` | Final. The bank refused it for good: no money moved | Cancels the refunds that waited for it, in the same commit. Sends nothing more | Save another in its place, [once](NewOperation::replacing), with a key of its own | Any change; a second try of this key |
 //! | `cancelled` | Final. It was never sent, or the bank confirmed that this key never charges | Cancels the refunds that waited for it, in the same commit. While it is a [`tombstone`](Operation::tombstone), tells the bank that this key shall never charge | Save another in its place, once | Any change; sent. Another end that the bank tells is an alarm |
-//! | `needs_attention` | A person must look; [`reason`](Operation::reason) says why | Looks it up, every 15 min, at each start and [`check_now`](Outbox::check_now): an end that is found there is its end. Lets the next in its lane go | Settle it at the bank; `cancel` it there; refund it (that waits), `accept_offline` | Sent again; dropped; made final by hand |
+//! | `needs_attention` | A person must look; [`reason`](Operation::reason) says why | Looks it up, every 15 min, at each start and [`check_now`](Outbox::check_now): an end that is found there is its end. Lets the next in its lane go | Settle it at the bank; `cancel` it: from then on its cancellation is asked in place of the look-up, and what the bank says ends it; refund it (that waits), `accept_offline` | Sent again; dropped; made final by hand |
 //!
 //! `needs_attention` comes from: a definite refusal (`request-invalid: …`), the bank's own word that its people must look
 //! (`bank: …`), a bank that forgets keys and does not know this one any more (`forgotten: …`), a call that can't be sent
@@ -172,8 +172,8 @@
 //! - **One key, one request, for life**, over every attempt, restart and upgrade of the program. The database refuses a change
 //!   of either.
 //! - **Order.** In each [lane](NewOperation::lane) one at a time, in the order of saving, whatever the clocks say; what is
-//!   final or needs attention lets the next go. Over all lanes the oldest first, [four](Settings::in_flight_max) at once; a
-//!   stuck one holds up its own lane and no other. So what failed three times in a row goes after what did not, what is only
+//!   final or needs attention lets the next go. Over all lanes the oldest first, [four](Settings::in_flight_max) calls at
+//!   once (while answers come within 50 ms, four more are counted ahead of theirs, for 0.2 s at most); a stuck one holds up its own lane and no other. So what failed three times in a row goes after what did not, what is only
 //!   looked up or told as cancelled after all that is to be settled, and what the process died with twice last, and alone.
 //! - **Back-off** after each failure of an operation: anything between nothing and 0.5 s, doubled with each failure in a row up
 //!   to 30 s. No limit on attempts, ever.
@@ -194,7 +194,7 @@
 //!
 //! # What you must do
 //! 1. **Give the intent an id before the click**: a UUID that the dialog, the form or the row has before anybody can ask twice.
-//!    [`enqueue`] gives the operation of a known intent back, in whatever state, and another request under the same intent is
+//!    [`Outbox::enqueue`] gives the operation of a known intent back, in whatever state, and another request under the same intent is
 //!    refused. Two ids are two operations.
 //! 2. **One commit.** Enqueue in the same [`Store::write`](store::Store::write) as your own rows, and write these only where
 //!    [`existed`](Enqueued::existed) is false. The piece must not end the transaction and should be quick. Everything that you
@@ -225,7 +225,8 @@
 //!   there is left to a person.
 //! - **Answer so that it can be told**: with the key, or whatever of the request shows that it is this one, in a body of its
 //!   own format. A contract reads only that as an end. What it doesn't understand it calls `Foreign`, and it is asked again
-//!   under the same key: a wrong `Foreign` costs time, a wrong `Final` can't be taken back.
+//!   under the same key: a wrong `Foreign` has that one operation asked again for ever, at up to 30 s, a wrong `Final` can't be taken
+//!   back.
 //!
 //! What a side hasn't got, the contract gives no call for. Without a *look-up* nothing can end what needs attention, so read a
 //! definite refusal as [`declined`](answer::Reading::declined) and not as `Refused`. Without a *cancellation* don't offer
@@ -398,7 +399,8 @@
 //!
 //! # Taking it into your project
 //! The crate is not on a registry: depend on this repository, by path or by git, and on `tokio` with time and I/O enabled, of
-//! either flavour. Types of other crates that stand in the interface are re-exported here ([`store`], [`rusqlite`], [`jiff`],
+//! either flavour (`tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "time"] }`); a contract that reads JSON
+//! needs `serde_json` too. The first build takes some minutes, most of them for SQLite and TLS. Types of other crates that stand in the interface are re-exported here ([`store`], [`rusqlite`], [`jiff`],
 //! [`uuid`], [`CancellationToken`], [`BoxFuture`]): use these. SQLite is the bundled one, 3.51.3 or newer, and a second crate
 //! that links SQLite another way can't be in the same program. A dependency doesn't inherit this repository's
 //! `.cargo/config.toml`: set `LIBSQLITE3_FLAGS` in your own as it stands there, or every commit syncs a little more than it
