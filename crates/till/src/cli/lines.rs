@@ -1,7 +1,11 @@
 //! The lines that `sync` prints: one for each change of an operation, in a task of their own.
 
 use super::output::{Printer, document};
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 use till::{Event, Operation, Place, Till, TillError};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +31,11 @@ impl Lines {
     /// Cancelled when the reader has gone, or can take no more.
     pub(super) fn reader_gone(&self) -> CancellationToken {
         self.printer.reader_gone()
+    }
+
+    /// How many were printed, counted on.
+    pub(super) fn printed(&self) -> Arc<AtomicU64> {
+        self.printer.printed()
     }
 
     /// Prints what is told until `end`, and then the rest of what was told before it. Dropped in the middle it would lose the

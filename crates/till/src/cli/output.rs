@@ -4,6 +4,10 @@ use super::unseen::escaped;
 use serde_json::{Value, json};
 use std::{
     io::{self, Write as _},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
 };
 use till::{Operation, format_amount};
@@ -50,6 +54,7 @@ pub(crate) struct Printer {
     lines: mpsc::Sender<String>,
     ended: oneshot::Receiver<io::Result<()>>,
     reader_gone: CancellationToken,
+    printed: Arc<AtomicU64>,
 }
 
 impl Printer {
@@ -58,11 +63,14 @@ impl Printer {
         let (end, ended) = oneshot::channel();
         let reader_gone = CancellationToken::new();
         let gone = reader_gone.clone();
+        let printed_lines = Arc::new(AtomicU64::new(0));
+        let count = printed_lines.clone();
         thread::Builder::new().name("printer".to_owned()).spawn(move || {
             let mut out = Out::new();
             let mut printed = Ok(());
             while let Some(line) = waiting.blocking_recv() {
                 printed = out.line(&line);
+                count.fetch_add(1, Ordering::Relaxed);
                 if printed.is_err() || out.is_closed() {
                     break;
                 }
@@ -71,7 +79,7 @@ impl Printer {
             // Nobody waits for it where the command gave up on its reader.
             let _ = end.send(printed);
         })?;
-        Ok(Self { lines, ended, reader_gone })
+        Ok(Self { lines, ended, reader_gone, printed: printed_lines })
     }
 
     /// Hands a line over, or drops it once nobody reads.
@@ -82,6 +90,11 @@ impl Printer {
     /// Cancelled when the reader has gone, or can take no more.
     pub(crate) fn reader_gone(&self) -> CancellationToken {
         self.reader_gone.clone()
+    }
+
+    /// How many lines the reader has taken, counted on.
+    pub(crate) fn printed(&self) -> Arc<AtomicU64> {
+        self.printed.clone()
     }
 
     /// Waits until all lines are printed.

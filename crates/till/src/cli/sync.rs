@@ -4,9 +4,17 @@ use super::{Failure, args::Sync, complain, lines::Lines};
 use anyhow::anyhow;
 use outbox::HttpTransport;
 use protocol::{Key, Kind};
-use std::{collections::HashMap, process::ExitCode, time::Duration};
+use std::{
+    collections::HashMap,
+    process::ExitCode,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 use till::{Alarm, Bank, OperationQuery, Secret, State, Summary, Till, TillError, format_amount};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::{
+    task::{JoinError, JoinHandle},
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::sync::CancellationToken;
 
 /// How long `--until-settled` tries where nothing else was said.
@@ -14,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// How often the file is looked at for the end, beside the events.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How long the end waits for whoever reads the lines.
+/// How long the end waits for whoever reads the lines and takes none.
 const READER_WAIT: Duration = Duration::from_secs(2);
 
 /// Not everything is final.
@@ -40,7 +48,7 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     let end = end_of_process()?;
     let shutdown = CancellationToken::new();
     let mut settling = till.start_settling(Some(bank), shutdown.clone())?;
-    let reader_gone = lines.reader_gone();
+    let (reader_gone, lines_printed) = (lines.reader_gone(), lines.printed());
     let all_told = CancellationToken::new();
     let printing = tokio::spawn(lines.print_until(all_told.clone()));
 
@@ -58,7 +66,9 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
     shutdown.cancel();
     let stopped = settling.stopped().await;
     all_told.cancel();
-    let printed = tokio::time::timeout(READER_WAIT, printing).await;
+    // Who was asked to end does not wait for a reader who takes his time.
+    let is_patient = !matches!(ended, Ok(End::Asked));
+    let printed = until_printed(printing, &lines_printed, is_patient).await;
     let ended = ended.and_then(|end| stopped.map(|()| end));
     let known = match ended {
         Ok(end) => whatever_is_known(&till, audit_end).await.map(|known| (end, known)),
@@ -73,14 +83,30 @@ pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode
         complain(reason);
     }
     let unprinted = match printed {
-        Ok(printed) => printed?.err().map(|error| format!("not all could be printed ({error})")),
-        Err(_) => Some("nobody reads what is printed".to_owned()),
+        Some(printed) => printed?.err().map(|error| format!("not all could be printed ({error})")),
+        None => Some("not all was printed, as nobody reads it, or too slowly".to_owned()),
     };
     // No refusal: what was to be done does not hang on it.
     if let Some(why) = unprinted {
         complain(format_args!("{why}; `kassa-till operations` shows all of it"));
     }
     Ok(code(&known.summary, &known.alarms))
+}
+
+/// Waits until all is printed; gives up, with nothing, where the reader takes no line for a while, and an impatient one in any case.
+async fn until_printed<T>(
+    mut printing: JoinHandle<T>,
+    lines: &AtomicU64,
+    is_patient: bool,
+) -> Option<Result<T, JoinError>> {
+    loop {
+        let before = lines.load(Ordering::Relaxed);
+        match tokio::time::timeout(READER_WAIT, &mut printing).await {
+            Ok(printed) => return Some(printed),
+            Err(_) if is_patient && lines.load(Ordering::Relaxed) > before => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// How `sync` came to its end.

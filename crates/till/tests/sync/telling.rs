@@ -41,6 +41,27 @@ fn a_reader_who_comes_late_gets_a_line_for_each_change() -> Checked {
     Ok(())
 }
 
+#[test]
+fn a_reader_who_takes_his_time_gets_all_of_it() -> Checked {
+    let scene = Scene::new()?;
+    scene.pay(POOR, &(LINES / 2).to_string())?;
+    let mut child = scene.kassa_till(&["sync", "--until-settled"]).spawn()?;
+    wait_for("the end of all", || scene.states().is_ok_and(|states| states.iter().all(|state| state == "declined")))?;
+    let reading = BufReader::new(child.stdout.take().ok_or("no stdout")?);
+    let mut count = 0;
+    for line in reading.lines() {
+        line?;
+        count += 1;
+        if count % 100 == 0 {
+            // Over four seconds for all: longer than is waited for one who takes nothing.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+    }
+    let ended = child.wait_with_output()?;
+    assert_eq!((ended.status.code(), count), (Some(0), LINES), "{}", String::from_utf8_lossy(&ended.stderr));
+    Ok(())
+}
+
 /// So slow that events are missed: then what changed is read from the file, and the last line of each is how it ended.
 #[test]
 fn a_reader_who_comes_too_late_gets_how_each_ended() -> Checked {
