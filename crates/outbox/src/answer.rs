@@ -335,8 +335,12 @@ pub fn date(answer: &Answer) -> Option<Timestamp> {
 
 /// A date in any of the three forms that HTTP has (RFC 9110, 5.6.7). One that is too far for us is the furthest that there is.
 fn http_date(text: &str) -> Option<Timestamp> {
-    let at = httpdate::parse_http_date(text.trim()).ok()?;
-    Some(Timestamp::try_from(at).unwrap_or(Timestamp::MAX))
+    let text = text.trim();
+    match httpdate::parse_http_date(text) {
+        Ok(at) => Some(Timestamp::try_from(at).unwrap_or(Timestamp::MAX)),
+        // It knows no year before 1970, which a clock that was never set may be in.
+        Err(_) => jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp()),
+    }
 }
 
 pub(crate) fn media_type(answer: &Answer, wanted: &str) -> Result<(), Reading> {
@@ -400,7 +404,7 @@ mod tests {
         }
         let never = after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
         assert!(never > SignedDuration::from_hours(24 * 365 * 8_000), "{never}");
-        assert_eq!(after("Sun, 06 Nov 1904 08:49:37 GMT"), None);
+        assert_eq!(after("Wed, 31 Dec 1969 23:00:00 GMT"), Some(SignedDuration::ZERO));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Queue {
                 break;
             }
             let ask = next_ask(&row, promise, &self.settings, now);
-            self.in_flight.insert(row.key, InFlight::new(row.clone(), ask, promise.permanent));
+            self.in_flight.insert(row.key, InFlight::new(row.clone(), ask, promise.permanent, now));
             effects.push(Effect::Begin { row, ask, bank: promise.identity.clone() });
         }
     }

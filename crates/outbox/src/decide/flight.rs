@@ -26,8 +26,8 @@ const READY_FOR: SignedDuration = SignedDuration::from_millis(200);
 /// How far a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Being made durable.
-    Beginning,
+    /// Being made durable. What is asked was decided then.
+    Beginning { since: Timestamp },
     /// Begun ahead: durable, and called once there is a place.
     Ready { since: Timestamp },
     /// On its way.
@@ -58,8 +58,16 @@ pub(super) struct InFlight {
 
 impl InFlight {
     /// One that begins.
-    pub(super) const fn new(row: Row, ask: Ask, permanent: bool) -> InFlight {
-        InFlight { row, ask, begun: false, called: false, permanent, elsewhere: false, stage: Stage::Beginning }
+    pub(super) const fn new(row: Row, ask: Ask, permanent: bool, now: Timestamp) -> InFlight {
+        InFlight {
+            row,
+            ask,
+            begun: false,
+            called: false,
+            permanent,
+            elsewhere: false,
+            stage: Stage::Beginning { since: now },
+        }
     }
 
     pub(super) const fn row(&self) -> &Row {
@@ -211,12 +219,14 @@ impl Queue {
         self.file_failures = 0;
         let is_callable = self.in_flight.values().filter(|flight| flight.is_calling()).count() < self.calls_max();
         let (may_call, why) = (self.may_call(now), self.why_not());
-        let Some(flight) = self.in_flight.get_mut(&key).filter(|flight| flight.stage == Stage::Beginning) else {
-            return;
-        };
+        let deadline = self.settings.deadline;
+        let Some(flight) = self.in_flight.get_mut(&key) else { return };
+        let Stage::Beginning { since } = flight.stage else { return };
         flight.begun = true;
-        if !may_call {
-            // The bank went away, or asked to wait, while this was being made durable.
+        // The machine slept meanwhile, or the clock was set: the bank may have forgotten what it is to be asked.
+        let is_stale = !(SignedDuration::ZERO..=deadline).contains(&now.duration_since(since));
+        if !may_call || is_stale {
+            // Or the bank went away, or asked to wait, while this was being made durable.
             effects.push(flight.put_back(why, now));
         } else if is_callable {
             effects.push(flight.call(false, now));

@@ -88,6 +88,7 @@ impl Driver<'_> {
         let (transport, clock) = (flight.transport.clone(), self.outbox.clock.clone());
         let (deadline, contract) = (self.outbox.settings.deadline.unsigned_abs(), self.outbox.contract.clone());
         let (store, epoch) = (self.outbox.store.clone(), self.epoch);
+        let (decided_at, drift_max) = (clock.now(), self.outbox.settings.drift_max);
         let task = async move {
             if stood_ready {
                 let check = store.read(move |conn| rows::is_wanted(conn, &key, ask, epoch));
@@ -98,6 +99,10 @@ impl Driver<'_> {
                         return Report::Event(Event::NotCalled(key));
                     }
                     Ok(Ok(false)) | Err(_) => return Report::Event(Event::NotCalled(key)),
+                }
+                // Decided by another clock, or before the machine slept: the bank may have forgotten what it is to be asked.
+                if clock.now().duration_since(decided_at).abs() > drift_max {
+                    return Report::Event(Event::NotCalled(key));
                 }
             }
             let Some(call) = call else {

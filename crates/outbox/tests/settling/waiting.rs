@@ -356,13 +356,15 @@ async fn another_bank_at_the_same_address_refuses_what_is_not_for_it() -> Result
 async fn what_was_sent_to_one_bank_waits_for_that_bank() -> Result<()> {
     let (bank, mut till) = (Bank::new().await?, Till::new()?);
     bank.next([Do::HalfAfter]);
-    bank.policy(None);
     let mut events = till.outbox.subscribe();
     till.start(&bank)?;
+    till.until_summary("who it is", |summary| summary.bank_reachable == Some(true)).await?;
+    // The answer is lost, and when the bank next says who it is another one has that address.
+    bank.policy(Some(Do::Html(502)));
     let key = till.pay(2490).await?.key;
-    // The answer is lost, and by the next question another bank has that address.
     until("the payment", || bank.payments().len() == 1).await?;
     let first_bank = bank.become_another();
+    bank.policy(None);
     let for_whom = format!("other-bank: demo at {first_bank}");
     let waiting = till.until(key, "waiting", |operation| operation.reason.as_ref() == Some(&for_whom)).await;
     let other = till.pay(100).await?.key;

@@ -255,3 +255,16 @@ fn one_that_can_not_be_saved_does_not_keep_the_file_from_being_scanned() {
         played.feed(Event::SaveFailed(key(1)));
     }
 }
+
+#[test]
+fn what_was_decided_before_the_machine_slept_is_not_called_for() {
+    let day = SignedDuration::from_hours(25);
+    for passed in [day, -day, Settings::default().deadline + SignedDuration::from_millis(1)] {
+        let mut played = Played::after_an_answer_of(AT_ONCE * 2);
+        played.find(1..=1);
+        assert_eq!(played.begun(), [key(1)]);
+        played.now += passed;
+        played.feed(Event::Begun(key(1)));
+        assert_eq!((played.called(), played.put_back("put-back")), (vec![], vec![key(1)]), "{passed}");
+    }
+}
