@@ -297,15 +297,16 @@ fn late(
     Ok(Saved::Late(Box::new(operation)))
 }
 
-/// Where a wish to cancel came while the call ran, its cancellation is due at once.
+/// Where a wish to cancel came while the call ran, its cancellation is due at once. What was only counted is free again, unless an
+/// earlier attempt was called for, and be it that no connection was made: the bank and the age are those of the first attempt.
 fn update(tx: &Connection, saving: &Saving<'_>) -> rusqlite::Result<usize> {
     let Saving { change, .. } = *saving;
     tx.prepare_cached(
         "UPDATE operations SET state = :state, failures = :failures, panics = :panics, \
              deaths = CASE WHEN :called THEN 0 ELSE deaths END, \
-             first_sent_at = CASE WHEN :state = 'saved' THEN NULL ELSE first_sent_at END, \
-             bank_id = CASE WHEN :state = 'saved' AND NOT :called THEN NULL ELSE bank_id END, \
-             merchant = CASE WHEN :state = 'saved' AND NOT :called THEN NULL ELSE merchant END, \
+             first_sent_at = CASE WHEN :state = 'saved' AND NOT :called AND attempts = 1 THEN NULL ELSE first_sent_at END, \
+             bank_id = CASE WHEN :state = 'saved' AND NOT :called AND attempts = 1 THEN NULL ELSE bank_id END, \
+             merchant = CASE WHEN :state = 'saved' AND NOT :called AND attempts = 1 THEN NULL ELSE merchant END, \
              ask = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final THEN 'cancel' ELSE :ask END, \
              due_at = CASE WHEN cancel_wished_at IS NOT NULL AND NOT :final AND NOT :wished THEN :now ELSE :due END, \
              not_before = :not_before, last_answer = CASE WHEN :called THEN :last ELSE last_answer END, \

@@ -544,3 +544,34 @@ fn what_was_counted_and_not_called_is_as_it_was() {
     let free = "SELECT bank_id IS NULL AND merchant IS NULL FROM operations";
     assert!(conn.query_row(free, [], |row| row.get::<_, bool>(0)).unwrap(), "and may go to another bank");
 }
+
+/// The age of an operation, and its bank, are those of its first attempt, and be it that no connection was made for it.
+#[test]
+fn an_attempt_that_found_no_way_still_counts_as_the_first() {
+    let before = NOW - SignedDuration::from_hours(30);
+    let attempted = "UPDATE operations SET attempts = 1, first_sent_at = -108000000, bank_id = x'00000000000000000000000000000007', \
+                     merchant = 'demo'";
+    let conn = file(attempted).unwrap();
+    let row = found(&conn).unwrap();
+    assert_eq!((row.state, row.first_sent_at), (State::Saved, Some(before)));
+    let (bank, contract) = (bank(), BankContract);
+    let refused = crate::answer::Reading::NoConnection("refused".to_owned());
+    let mut random = crate::backoff::Random::new(7);
+    let endings = [
+        crate::outcome::broken_off(&row, Ask::Send, false, "put-back", NOW),
+        Change {
+            due_at: Some(NOW),
+            ..crate::outcome::settle(&row, Ask::Send, &refused, true, &Settings::default(), NOW, &mut random)
+        },
+    ];
+    for ending in endings {
+        let beginning =
+            Beginning { row: &row, ask: Ask::Send, bank: &bank, contract: &contract, epoch: 0, now: NOW, far: NOW };
+        begin(&conn, &beginning, &nothing).unwrap().unwrap();
+        save_in_flight(&conn, &ending).unwrap();
+        assert_eq!(found(&conn).unwrap().first_sent_at, Some(before), "{}", ending.event);
+        let bound = "SELECT bank_id IS NOT NULL FROM operations";
+        assert!(conn.query_row(bound, [], |row| row.get::<_, bool>(0)).unwrap(), "{}", ending.event);
+        conn.execute_batch("UPDATE operations SET failures = 0").unwrap();
+    }
+}

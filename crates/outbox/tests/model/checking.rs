@@ -124,7 +124,11 @@ impl World {
         ensure!(found.cancel_wished_at.is_some() == operation.wished, "somebody wished it cancelled, or not{}", told());
         ensure!(found.accepted_offline_at.is_some() == operation.offline, "it was accepted offline, or not{}", told());
         ensure!(found.result == operation.result, "another result than the bank's{}", told());
-        ensure!(found.attempts == operation.arrived + operation.unsent, "the attempts are not as many{}", told());
+        ensure!(
+            found.attempts == operation.arrived + operation.unsent + operation.put_back,
+            "the attempts are not as many{}",
+            told()
+        );
         ensure!(
             !found.state.is_final() || found.due_at.is_none() || found.tombstone,
             "it has ended and is due{}",

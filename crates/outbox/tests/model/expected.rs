@@ -31,6 +31,8 @@ pub(crate) struct Expected {
     /// Requests that came to a bank, and those that were counted and did not.
     pub(crate) arrived: u32,
     pub(crate) unsent: u32,
+    /// Those that were counted ahead, found no place, and were put back.
+    pub(crate) put_back: u32,
     /// When it was first perhaps sent, in true time, as far as the till can know.
     pub(crate) first_sent_ms: Option<i64>,
     /// Deaths of the process in a row while its request ran, at least.

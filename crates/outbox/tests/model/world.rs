@@ -20,6 +20,9 @@ use crate::wire::{Arrived, InTheWay, Wire};
 /// So much a clock may be set by in all without being noticed: each time by less than two seconds.
 const UNNOTICED_MS: i64 = 60_000;
 
+/// For so long what was counted ahead of its call stands ready for it.
+const READY_MS: u64 = 200;
+
 pub(crate) struct World {
     folder: tempfile::TempDir,
     pub(crate) hands: Hands,
@@ -48,6 +51,20 @@ pub(crate) struct World {
     /// From when on another wake is taken at once, and whether the last one was.
     pub(crate) wakes_from_ms: u64,
     pub(crate) is_woken: bool,
+}
+
+/// Requests that were counted, and those of them that were put back.
+fn counted(log: &[Attempt]) -> (u32, u32) {
+    let mut is_sent = false;
+    let (mut counted, mut put_back) = (0, 0);
+    for entry in log {
+        match entry.event.as_str() {
+            "sent" => (is_sent, counted) = (true, counted + 1),
+            "put-back" if is_sent => (is_sent, put_back) = (false, put_back + 1),
+            _ => is_sent = false,
+        }
+    }
+    (counted, put_back)
 }
 
 impl World {
@@ -104,11 +121,37 @@ impl World {
         loop {
             let died = self.process()?.run(&self.hands, &self.wire)?;
             self.take_arrivals()?;
-            if !died {
+            if died {
+                self.die(0)?;
+            } else if self.is_any_ready()? {
+                // It stands ready for so long, and is put back where no place comes free.
+                self.hands.pass(READY_MS);
+            } else {
                 return Ok(());
             }
-            self.die(0)?;
         }
+    }
+
+    /// Whether anything was counted ahead and stands ready for its call: it came nowhere, and nobody died with it. What was counted,
+    /// came nowhere and is not in flight was put back. The model has few operations at once, so it comes to this seldom; the
+    /// schedules of `deciding` come to it often.
+    fn is_any_ready(&mut self) -> Result<bool> {
+        let store = self.store()?;
+        let mut is_any = false;
+        for operation in self.operations.iter_mut().flatten() {
+            let key = operation.key;
+            let found = store.read_blocking(move |conn| outbox::by_key(conn, &key))?.context("an operation is gone")?;
+            let beyond = found.attempts.saturating_sub(operation.arrived + operation.unsent);
+            if found.state == State::Sending && found.due_at.is_none() && beyond > operation.put_back {
+                is_any = true;
+            } else if beyond != operation.put_back {
+                let log = store.read_blocking(move |conn| outbox::attempts(conn, &key))?;
+                let is_told = counted(&log).1 == beyond || log.iter().any(|entry| entry.event == "panicked");
+                ensure!(is_told, "{beyond} attempts came nowhere, with no word of it in the log: {operation:?}");
+                operation.put_back = beyond;
+            }
+        }
+        Ok(is_any)
     }
 
     pub(crate) fn by_key(&mut self, key: Key) -> Result<&mut Expected> {
@@ -214,8 +257,9 @@ impl World {
             // Counted or about to be asked for: it belongs to that bank from then on.
             let found = store.read_blocking(move |conn| outbox::by_key(conn, &key))?.context("an operation is gone")?;
             operation.bank = operation.bank.or(ids.iter().position(|id| Some(*id) == found.bank_id));
-            let counted = u32::try_from(log.iter().filter(|entry| entry.event == "sent").count())?;
-            let known = operation.arrived + operation.unsent;
+            let (counted, put_back) = counted(&log);
+            operation.put_back = put_back;
+            let known = operation.arrived + operation.unsent + put_back;
             if counted > known {
                 operation.unsent += counted - known;
                 operation.lose(true);
