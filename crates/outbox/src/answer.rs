@@ -361,7 +361,7 @@ const DETAIL_CHARS_MAX: usize = 200;
 
 /// The text on one line, with nothing in it that would act on a terminal or turn a line round.
 fn readable(text: &str) -> String {
-    let mut kept = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });
+    let mut kept = text.chars().map(|c| if c.is_control() || protocol::is_invisible(c) { ' ' } else { c });
     let mut readable: String = kept.by_ref().take(DETAIL_CHARS_MAX).collect();
     if kept.next().is_some() {
         readable.push('…');
@@ -371,12 +371,7 @@ fn readable(text: &str) -> String {
 
 /// Whether it can be shown as it is.
 pub(crate) fn is_readable(text: &str) -> bool {
-    !text.chars().any(|c| c.is_control() || is_invisible(c))
-}
-
-/// What turns the direction of a line, ends one, or is not seen at all.
-const fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    !text.chars().any(|c| c.is_control() || protocol::is_invisible(c))
 }
 
 /// `Retry-After` as a duration: seconds, or a date against our clock. Negative ones are zero; what is neither is none.

@@ -126,7 +126,7 @@ impl Queue {
     pub fn wake_at(&self, now: Timestamp) -> Option<Timestamp> {
         let saving = self.in_flight.values().filter_map(InFlight::save_again_at);
         let ready = self.in_flight.values().filter_map(InFlight::put_back_at);
-        let free = self.has_place() && !self.is_saving();
+        let free = self.has_place() && !self.must_scan_wait();
         let next = if self.breaker.is_closed() {
             let asking = self.other_bank.as_ref().and_then(OtherBank::ask_at);
             // What waits until the rows are due must not keep the loop spinning meanwhile.
@@ -250,7 +250,7 @@ impl Queue {
         self.start_candidates(&promise, now, effects);
         if self.candidates.is_empty()
             && self.has_place()
-            && !self.is_saving()
+            && !self.must_scan_wait()
             && self.scan_at.is_some_and(|at| at <= now)
         {
             self.scan_at = None;
@@ -273,10 +273,8 @@ impl Queue {
 
     /// Whether anything at all may be asked of the bank and written down.
     fn may_start_any(&self, now: Timestamp) -> bool {
-        let is_held = self.hold_until.is_some_and(|until| until > now);
         let is_due = !self.making_due && self.to_make_due.is_none();
-        let is_failing = self.failing.ask_at().is_some_and(|until| until > now);
-        self.breaker.is_closed() && !is_held && !is_failing && is_due && !self.stopping && !self.file_is_in_trouble(now)
+        self.may_call(now) && is_due && !self.file_is_in_trouble(now)
     }
 
     fn file_is_in_trouble(&self, now: Timestamp) -> bool {

@@ -190,7 +190,7 @@
 //! - **Isolation.** An operation whose handling panics three times is set aside, and the rest go on; a panic of the task itself
 //!   starts it again.
 //!
-//! All figures are in [`Settings`].
+//! All figures are in [`Settings`], but those of counting ahead: they follow from what a commit takes, and not from the bank.
 //!
 //! # What you must do
 //! 1. **Give the intent an id before the click**: a UUID that the dialog, the form or the row has before anybody can ask twice.

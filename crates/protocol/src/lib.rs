@@ -9,6 +9,7 @@
 
 mod card_number;
 mod instant;
+mod invisible;
 mod key;
 mod money;
 #[cfg(feature = "openapi")]
@@ -23,6 +24,7 @@ mod strict;
 
 pub use card_number::holds_card_number;
 pub use instant::{ClockError, check_clock, instant};
+pub use invisible::is_invisible;
 pub use key::{Key, KeyError, ShortCode};
 pub use money::{Amount, AmountError, Currency, CurrencyError};
 pub use operation::{Kind, Operation, OperationState};

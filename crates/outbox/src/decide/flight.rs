@@ -164,7 +164,12 @@ impl Queue {
         self.in_flight.len() - saving < most_begun && saving <= most
     }
 
-    /// Calls at once.
+    /// Calls that run.
+    fn calls(&self) -> usize {
+        self.in_flight.values().filter(|flight| flight.is_calling()).count()
+    }
+
+    /// Calls at once, at most.
     fn calls_max(&self) -> usize {
         if self.failing.is_everything() { 1 } else { self.settings.in_flight_max }
     }
@@ -174,7 +179,8 @@ impl Queue {
         self.answers_at_once && self.drain.is_none() && !self.failing.is_everything()
     }
 
-    fn may_call(&self, now: Timestamp) -> bool {
+    /// Whether the bank may be asked for anything.
+    pub(super) fn may_call(&self, now: Timestamp) -> bool {
         let is_held = self.hold_until.is_some_and(|until| until > now);
         let is_failing = self.failing.ask_at().is_some_and(|until| until > now);
         self.breaker.is_closed() && !is_held && !is_failing && !self.stopping
@@ -186,8 +192,7 @@ impl Queue {
         let mut ready: Vec<_> =
             self.in_flight.iter().filter_map(|(key, flight)| Some((flight.ready_since()?, *key))).collect();
         ready.sort_unstable();
-        let calling = self.in_flight.values().filter(|flight| flight.is_calling()).count();
-        let mut places = self.calls_max().saturating_sub(calling);
+        let mut places = self.calls_max().saturating_sub(self.calls());
         for (since, key) in ready {
             // By a clock that was set back nobody knows for how long.
             let is_late = since > now || after(since, READY_FOR) <= now;
@@ -209,24 +214,23 @@ impl Queue {
         if self.stopping { "stopped" } else { "put-back" }
     }
 
-    /// Whether an outcome is on its way into the file. A scan waits for it: beside it, whether it saw what is next in a lane would be
+    /// Whether an outcome is on its way into the file that a scan waits for: beside it, whether it saw what is next in a lane would be
     /// a matter of luck. Not for one that could not be saved before: it may be that one alone, for ever, and its lane waits anyway.
-    pub(super) fn is_saving(&self) -> bool {
+    pub(super) fn must_scan_wait(&self) -> bool {
         self.in_flight.values().any(InFlight::is_saving_first)
     }
 
     pub(super) fn begun(&mut self, key: Key, now: Timestamp, effects: &mut Vec<Effect>) {
         self.file_failures = 0;
-        let is_callable = self.in_flight.values().filter(|flight| flight.is_calling()).count() < self.calls_max();
+        let is_callable = self.calls() < self.calls_max();
         let (may_call, why) = (self.may_call(now), self.why_not());
         let deadline = self.settings.deadline;
         let Some(flight) = self.in_flight.get_mut(&key) else { return };
         let Stage::Beginning { since } = flight.stage else { return };
         flight.begun = true;
-        // The machine slept meanwhile, or the clock was set: the bank may have forgotten what it is to be asked.
+        // The machine slept meanwhile, or the clock was set: the bank may have forgotten what it was to be asked.
         let is_stale = !(SignedDuration::ZERO..=deadline).contains(&now.duration_since(since));
         if !may_call || is_stale {
-            // Or the bank went away, or asked to wait, while this was being made durable.
             effects.push(flight.put_back(why, now));
         } else if is_callable {
             effects.push(flight.call(false, now));

@@ -9,15 +9,7 @@ use std::{
 /// What a terminal acts on, what turns a line round, and what is not seen at all. JSON has the other control characters escaped by
 /// itself.
 const fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{7f}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-    )
+    matches!(c, '\u{7f}'..='\u{9f}') || protocol::is_invisible(c)
 }
 
 /// The same with all of that as `\uXXXX`. None of it stands outside of a string.

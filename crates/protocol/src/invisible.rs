@@ -1,0 +1,8 @@
+//! Characters that are not seen.
+
+/// Whether nothing of the character is seen, or it turns the line round it: a text with it reads as another one than it is. Control
+/// characters ([`char::is_control`]) are none of these.
+#[must_use]
+pub const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
