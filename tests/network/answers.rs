@@ -79,7 +79,7 @@ const PAGES: [Wrong; 12] = [
     ("511 of a portal", NotTheBanks, |_, _| Reply::page("511 Network Authentication Required").bytes()),
 ];
 
-const RESULTS: [Wrong; 28] = [
+const RESULTS: [Wrong; 29] = [
     ("200 and the result", NotTheBanks, |_, answer| true_one(answer, |reply| reply.status("200 OK"))),
     ("202 and the result", NotTheBanks, |_, answer| true_one(answer, |reply| reply.status("202 Accepted"))),
     ("402 and an approved result", NotTheBanks, |_, answer| {
@@ -113,6 +113,11 @@ const RESULTS: [Wrong; 28] = [
     }),
     ("201 for another key's echo", NotTheBanks, |_, answer| {
         true_one(answer, |reply| reply.header("idempotency-key", "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b"))
+    }),
+    ("201 with our key's echo and another's", NotTheBanks, |key, answer| {
+        let mut reply = Reply::of(answer).header("idempotency-key", key);
+        reply.headers.push(("idempotency-key".to_owned(), "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".to_owned()));
+        reply.bytes()
     }),
     ("201 as plain text", NotTheBanks, |_, answer| {
         true_one(answer, |reply| reply.header("content-type", "text/plain"))

@@ -47,7 +47,7 @@ async fn on_a_full_disk_a_click_fails_in_the_open_and_is_never_sent() -> Result<
     let late = [PAY, &["--intent", "late"]].concat();
     for attempt in ["late 1", "late 2"] {
         let said = refusal(&mut room.start(&till, attempt, &late, None)?).await?;
-        ensure!(said.contains("make room"), "{said}");
+        ensure!(said.contains("make room") && said.contains("nothing was saved or sent"), "{said}");
     }
     let mut sync = room.start(&till, "sync-full", SYNC_SHORT, Some(&relay.url))?;
     let status = ended(&mut sync).await?;

@@ -37,7 +37,7 @@ async fn a_click_on_a_file_that_another_program_holds_says_so_soon_and_works_whe
     let began = Instant::now();
     let said = refusal(&mut till.start("late", &late, None)?).await?;
     let took = began.elapsed();
-    ensure!(said.contains("another program holds"), "{said}");
+    ensure!(said.contains("another program holds") && said.contains("nothing was saved or sent"), "{said}");
     ensure!(took < SAID_WITHIN, "it took {took:?}");
     let mut sync = till.start("sync-held", SYNC_SHORT, Some(&relay.url))?;
     let status = ended(&mut sync).await?;

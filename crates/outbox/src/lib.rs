@@ -201,8 +201,9 @@
 //!    write to the file goes through its one `Store`; only read through other connections.
 //! 3. **Tell nobody "saved" before the write is answered, nor "failed" where that is not known.**
 //!    [`Refused`](store::WriteError::Refused) and [`Storage`](store::WriteError::Storage) (and `Closed`, `Overloaded`): nothing
-//!    is saved, and nothing will be sent. [`Uncertain`](store::WriteError::Uncertain): call again with the same intent, or read
-//!    with [`by_intent`]. [`Untrusted`](store::WriteError::Untrusted): the same, but nothing can be told before it succeeds. To
+//!    is saved, and nothing will be sent. [`Unproven`](store::WriteError::Unproven): neither; what [`by_intent`] finds is an earlier
+//!    call's, and may be on no disk. [`Uncertain`](store::WriteError::Uncertain): call again with the same intent, or read
+//!    with [`by_intent`]. [`Untrusted`](store::WriteError::Untrusted): call again too, but nothing can be told before it succeeds. To
 //!    make the same call again is right after every error.
 //! 4. **[`wake`](Outbox::wake)** after the write. One that is forgotten, or an operation that another process saved, costs up
 //!    to 5 s. Also [`check_now`](Outbox::check_now) for a button, [`network_changed`](Outbox::network_changed) where you know

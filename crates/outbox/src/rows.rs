@@ -73,12 +73,16 @@ impl RowError {
 pub(crate) fn leniently(tx: &Connection, operation: &Operation, hook: Hook<'_>) -> rusqlite::Result<()> {
     tx.execute_batch("SAVEPOINT hook")?;
     match std::panic::catch_unwind(AssertUnwindSafe(|| hook(tx, operation))) {
-        Ok(Ok(())) => tx.execute_batch("RELEASE hook"),
-        Ok(Err(_)) | Err(_) => {
-            tracing::error!(operation = %operation.short_code, "the caller's own part of a change failed");
-            tx.execute_batch("ROLLBACK TO hook; RELEASE hook")
+        Ok(Ok(())) => return tx.execute_batch("RELEASE hook"),
+        Ok(Err(error)) => {
+            tracing::error!(operation = %operation.short_code, %error, "the caller's own part of a change failed");
+        }
+        // What it said went to the panic hook.
+        Err(_) => {
+            tracing::error!(operation = %operation.short_code, "the caller's own part of a change panicked");
         }
     }
+    tx.execute_batch("ROLLBACK TO hook; RELEASE hook")
 }
 
 fn check_epoch(tx: &Connection, epoch: i64) -> Result<(), RowError> {

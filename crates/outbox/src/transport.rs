@@ -1,5 +1,6 @@
 //! The way to the bank: one request, one answer, nothing done behind the outbox's back.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -234,11 +235,17 @@ fn not_answered(error: reqwest::Error) -> CallError {
 
 async fn read(mut response: Response) -> Result<Answer, CallError> {
     let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    // A box in the middle may say it twice. Said otherwise too, it is an echo of nothing: no key comes of a list (RFC 9110, 5.3).
+    let all = |name: &str| {
+        let said = response.headers().get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let said = said.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+        (!said.is_empty()).then(|| said.join(", "))
+    };
     let mut answer = Answer {
         status: response.status().as_u16(),
         content_type: text(CONTENT_TYPE.as_str()),
         retry_after: text(RETRY_AFTER.as_str()),
-        key: text(IDEMPOTENCY_KEY),
+        key: all(IDEMPOTENCY_KEY),
         date: text(DATE.as_str()),
         body: Vec::new(),
     };

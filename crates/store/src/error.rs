@@ -14,6 +14,18 @@ pub enum OpenError {
         /// The file that was asked for.
         path: PathBuf,
     },
+    /// A folder, a pipe or a device bears the name.
+    #[error("{path}: not a file", path = path.display())]
+    NotAFile {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The file has another name too (a hard link), beside which its log and its lock may lie.
+    #[error("{path}: the file has a second name (a hard link), under which another program may be writing it: end every program that uses it, keep the name that has a -wal file beside it, if one has, and remove the other", path = path.display())]
+    SecondName {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
     /// A SQLite file of another program, or of the other half of this one.
     #[error("{path}: not a file of this program (application id {found:#x}, not {expected:#x})", path = path.display())]
     WrongApplication {
@@ -207,7 +219,12 @@ pub enum WriteError<E> {
     /// the row up before saying anything. What the look finds holds, also after the next start.
     #[error("it is not known whether it was saved: {0}")]
     Uncertain(StorageError),
-    /// The file has taken no durable commit since it was opened, or since a COMMIT failed. **Nothing may be told**, neither as
+    /// The file, whose log was empty, has taken no durable commit since it was opened, so the piece did not run: **nothing of it is in the
+    /// file.** What a look finds there, of earlier work, may be on no disk and be gone at the next start; what it doesn't find is not
+    /// saved, and doesn't come back. Each write tries to make such a commit.
+    #[error("nothing was saved: {0}")]
+    Unproven(StorageError),
+    /// The file has taken no durable commit since a COMMIT failed, or since it was opened with something in its log. **Nothing may be told**, neither as
     /// saved nor as not saved: what a failed COMMIT left in the log may come into the file at the next start, and what a look
     /// finds may be on no disk. Writes go on as soon as such a commit succeeds; each tries to make one.
     #[error("nothing can be said of what is saved until the file can be written again: {0}")]

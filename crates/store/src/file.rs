@@ -7,6 +7,8 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::OpenError;
+
 /// Makes the file (0600) and its folder (0700) where they are missing, and makes their names durable.
 ///
 /// # Errors
@@ -36,6 +38,20 @@ pub fn make_private(path: &Path) -> io::Result<()> {
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     // Elsewhere the name that is answered is of a form that SQLite may not take.
     if cfg!(unix) { path.canonicalize() } else { std::path::absolute(path) }
+}
+
+/// What lies there can be a database's file, and lies there only. A pipe would let nobody come back from opening it. A file with a second
+/// name would have a lock and a log beside each of them, and two owners that know nothing of each other.
+pub(crate) fn check_kind(path: &Path) -> Result<(), OpenError> {
+    let found = path.metadata()?;
+    if !found.is_file() {
+        return Err(OpenError::NotAFile { path: path.to_owned() });
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&found) > 1 {
+        return Err(OpenError::SecondName { path: path.to_owned() });
+    }
+    Ok(())
 }
 
 /// Makes a new file that only its owner can read; fails where there is one.

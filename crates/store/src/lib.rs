@@ -6,7 +6,7 @@
 //!
 //! **The one invariant:** a write is answered as done only after the COMMIT that holds it returned with
 //! `synchronous=FULL`; whatever else is answered says honestly whether nothing was written ([`WriteError::Refused`],
-//! [`WriteError::Storage`]), whether a look finds out ([`WriteError::Uncertain`]), or whether nobody can know while the disk
+//! [`WriteError::Storage`], [`WriteError::Unproven`]), whether a look finds out ([`WriteError::Uncertain`]), or whether nobody can know while the disk
 //! fails ([`WriteError::Untrusted`]).
 //!
 //! ```no_run
@@ -105,10 +105,10 @@ impl Store {
     /// the newest version of `schema`.
     ///
     /// One process at a time should write to a file: hold a [`LockFile`] beside it. Without one the file is still
-    /// safe, but writers wait for each other and may answer [`WriteError::Storage`].
+    /// safe, but writers wait for each other and may answer [`WriteError::Storage`] or [`WriteError::Unproven`].
     ///
     /// # Errors
-    /// The file is another program's, was written by a newer version (it is left untouched, to the byte), can't be
+    /// It is no file, has a second name, is another program's, was written by a newer version (it is left untouched, to the byte), can't be
     /// copied before its migration, a pragma did not take, it was moved while it was opened, or SQLite itself failed or is too old to
     /// be trusted.
     pub fn open(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
@@ -117,6 +117,9 @@ impl Store {
         schema.check_numbering()?;
         make_private(path)?;
         let path = &file::resolved(path)?;
+        file::check_kind(path)?;
+        // Before anybody here opens the file, which may make a log.
+        let log_was_empty = file::is_missing_or_empty(&file::beside(path, "-wal"))?;
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
@@ -125,7 +128,7 @@ impl Store {
         let damage = Damage::default();
         let readers = Readers::start(path, &place, &damage)?;
         place.check().map_err(OpenError::Place)?;
-        let writer = Writer::start(path, &place, &damage, connection)?;
+        let writer = Writer::start(path, &place, &damage, connection, log_was_empty)?;
         Ok(Store::over(path, place, damage, Some(writer), readers))
     }
 
@@ -133,7 +136,7 @@ impl Store {
     /// answered with [`StorageError::ReadOnly`].
     ///
     /// # Errors
-    /// There is no file, it isn't ours, or its version isn't exactly the newest of `schema`: reading can't migrate.
+    /// There is no file, it is none, it has a second name, it isn't ours, or its version isn't exactly the newest of `schema`: reading can't migrate.
     pub fn open_read_only(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
         points::check();
         schema::check_sqlite()?;
@@ -142,6 +145,7 @@ impl Store {
             return Err(OpenError::Missing { path: path.to_owned() });
         }
         let path = &file::resolved(path)?;
+        file::check_kind(path)?;
         // A file that is refused stays as it is, and so does what lies beside it.
         schema::preflight(path, schema)?;
         let place = Place::of(path)?;

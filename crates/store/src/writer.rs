@@ -1,6 +1,6 @@
 //! The one writing connection, on a thread of its own, with group commit.
 //!
-//! The disk's sync is what a write costs. So the writer takes what is waiting, runs the pieces in one transaction, each so that it can
+//! The disk's sync is what a write costs. So the writer takes what is waiting (beside clicks only clicks), runs the pieces in one transaction, each so that it can
 //! be undone by itself, commits once, and then answers all. It never waits for more to come: a lone click is committed at once.
 
 mod batch;
@@ -77,6 +77,7 @@ impl Writer {
         place: &Place,
         damage: &Damage,
         connection: Connection,
+        log_was_empty: bool,
     ) -> Result<Writer, OpenError> {
         let queue = Arc::new(Queue::default());
         let done = Arc::new(Done::default());
@@ -85,7 +86,7 @@ impl Writer {
             place: place.clone(),
             connection,
             worn: false,
-            trust: Trust::Opened,
+            trust: Trust::Opened { log_was_empty },
             passed_over: false,
             done: done.clone(),
             damage: damage.clone(),

@@ -178,7 +178,7 @@ fn a_log_that_goes_before_anything_was_written_is_missed() -> Checked {
         // Told as not saved, or as not known where the writer was not there yet.
         let is_missed = matches!(
             written,
-            Err(WriteError::Storage(StorageError::Moved { .. }) | WriteError::Untrusted(StorageError::Moved { .. }))
+            Err(WriteError::Storage(StorageError::Moved { .. }) | WriteError::Unproven(StorageError::Moved { .. }))
         );
         assert!(is_missed, "{written:?}");
         assert!(matches!(store.trouble(), Some(StorageError::Moved { .. })), "{:?}", store.trouble());
@@ -226,7 +226,7 @@ fn of_a_file_that_goes_before_it_was_proven_nothing_is_told() -> Checked {
     fs::rename(&path, &elsewhere)?;
     let insert = || store.write_blocking(Priority::Click, |tx| tx.execute("INSERT INTO t VALUES (1)", []));
     let written = insert();
-    assert!(matches!(written, Err(WriteError::Untrusted(StorageError::Moved { .. }))), "{written:?}");
+    assert!(matches!(written, Err(WriteError::Unproven(StorageError::Moved { .. }))), "{written:?}");
     drop(holder);
     fs::rename(&elsewhere, &path)?;
     insert()?;

@@ -287,10 +287,39 @@ fn that_a_file_is_held_is_told_after_one_wait() {
     let store = Store::open(&path, &schema(&[FIRST])).unwrap();
     let told = insert(&store, 1);
     let took = began.elapsed();
-    assert!(matches!(told, Err(WriteError::Untrusted(_))), "{told:?}");
+    assert!(matches!(told, Err(WriteError::Unproven(_))), "{told:?}");
     assert!((900..1_900).contains(&took.as_millis()), "told after {took:?}");
     // Once it is free all goes on, and what was refused is not there.
     other.execute_batch("ROLLBACK").unwrap();
     insert(&store, 2).unwrap();
     assert_eq!(numbers(&path).unwrap(), [2]);
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.db");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [&pipe, folder.path()] {
+        for opened in [Store::open(path, &schema(&[FIRST])), Store::open_read_only(path, &schema(&[FIRST]))] {
+            assert!(matches!(opened, Err(OpenError::NotAFile { .. })), "{}: {opened:?}", path.display());
+        }
+    }
+}
+
+/// Each name would have a lock and a log of its own.
+#[test]
+fn a_file_with_a_second_name_is_refused_until_one_of_them_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("a.db"), folder.path().join("b.db"));
+    insert(&Store::open(&path, &schema(&[FIRST])).unwrap(), 1).unwrap();
+    std::fs::hard_link(&path, &other).unwrap();
+    for name in [&path, &other] {
+        for opened in [Store::open(name, &schema(&[FIRST])), Store::open_read_only(name, &schema(&[FIRST]))] {
+            assert!(matches!(opened, Err(OpenError::SecondName { .. })), "{}: {opened:?}", name.display());
+        }
+    }
+    std::fs::remove_file(&other).unwrap();
+    insert(&Store::open(&path, &schema(&[FIRST])).unwrap(), 2).unwrap();
+    assert_eq!(numbers(&path).unwrap(), [1, 2]);
 }

@@ -18,7 +18,8 @@ pub enum TillError {
     /// The file is damaged, or is not in its place any more: no waiting helps. It says nothing of what was saved and sent before.
     #[error("{0}")]
     Damaged(String),
-    /// The commit's outcome could not be told, and the file could not be read to find out. What was asked may be saved.
+    /// The commit's outcome could not be told, and the file could not be read to find out; or it takes nothing now, and what an earlier
+    /// click saved stands in it, perhaps on no disk. What was asked may be saved.
     #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
     Unreadable(String),
     /// Another process has the data folder.

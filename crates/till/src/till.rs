@@ -1,27 +1,27 @@
 //! The till itself: one data folder, its lock, its file, and what can be done with them.
 
+mod catalogue;
+mod paying;
+mod payments;
+mod selling;
+
 use crate::{
-    ArticleQuery, Articles, AuditEntry, CardPayment, CashPayment, CashTaken, Category, Charge, Event, Operation,
-    OperationQuery, Operations, Receipt, Refund, Sale, Settings, Summary, TenderBegun, TillError, TimelineEntry, audit,
+    Event, Sale, Settings, TillError, audit,
     audit::Signature,
-    begun, cancelling, cart, catalogue, charge, clock, demo,
+    begun, clock, demo,
     figures::Figures,
-    operations, pay, queue, receipt, refunds, sale, schema, settings,
+    schema, settings,
     settling::{Owner, Queue},
     trouble,
 };
-use outbox::ExportError;
-use protocol::Key;
 use rusqlite::Connection;
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::SystemTime,
 };
 use store::{LockError, LockFile, OpenError, Priority, ReadError, Store, WriteError};
 use tokio::sync::broadcast;
-use uuid::Uuid;
 
 /// The file with everything the till knows.
 const FILE_NAME: &str = "till.db";
@@ -201,8 +201,9 @@ impl Till {
         let _ = self.inner.damage.set(why.to_owned());
     }
 
-    /// One change in one commit. Where that commit's outcome is not known, `find` looks for it before anybody is told: the file
-    /// has taken a durable commit since, so what is not there now does not come back.
+    /// One change in one commit. Where its outcome is not known, `find` looks for it before anybody is told: the file has taken a
+    /// durable commit since, so what is not there now does not come back. Where the file took nothing, an earlier click may have made
+    /// the same one, and to say that nothing was saved would be wrong.
     async fn change_or_find<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
@@ -213,6 +214,12 @@ impl Till {
             Ok(done) => Ok(done),
             Err(WriteError::Uncertain(error)) => match self.read(find).await {
                 Ok(Some(done)) => Ok(done),
+                Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
+                Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
+            },
+            // Not made: what is there is an earlier click's, perhaps on no disk, perhaps about something else.
+            Err(WriteError::Unproven(error) | WriteError::Storage(error)) => match self.read(find).await {
+                Ok(Some(_)) => Err(TillError::Unreadable(trouble::of_storage(&error))),
                 Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
                 Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
             },
@@ -235,326 +242,6 @@ impl Till {
     pub(crate) fn tell(&self, event: Event) {
         // Nobody may be listening: what happened is in the file.
         let _ = self.inner.events.send(event);
-    }
-}
-
-/// Catalogue and settings.
-impl Till {
-    /// The shop's settings.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn settings(&self) -> Result<Settings, TillError> {
-        self.read(settings::read).await
-    }
-
-    /// Saves the settings. They hold from the next sale on.
-    ///
-    /// # Errors
-    /// [`TillError::InvalidSetting`] where one can't have its value.
-    pub async fn save_settings(&self, new: Settings) -> Result<(), TillError> {
-        let signature = self.signature();
-        let saved = self.inner.store.write(Priority::Click, move |tx| {
-            let (before, after) = (settings::read(tx)?, new);
-            if after == before {
-                return Ok(());
-            }
-            settings::save(tx, &after)?;
-            let details =
-                serde_json::json!({"before": settings::document(&before), "after": settings::document(&after)});
-            audit::append(tx, &signature, "settings-saved", None, &details)
-        });
-        saved.await.map_err(|error| self.not_written(error))
-    }
-
-    /// The categories, in their order, each with how many articles it holds.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn categories(&self) -> Result<Vec<Category>, TillError> {
-        self.read(catalogue::categories).await
-    }
-
-    /// The articles of a category, or those that hold every word typed.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn articles(&self, query: ArticleQuery) -> Result<Articles, TillError> {
-        self.read(move |conn| catalogue::articles(conn, &query)).await
-    }
-}
-
-/// The sale in front of the cashier.
-impl Till {
-    /// The sale in front, made where there is none: open, under payment, or completed and not yet followed by
-    /// [`Till::new_sale`]. Only where it makes one does it write and tell.
-    ///
-    /// # Errors
-    /// [`TillError::Storage`] where one can't be saved.
-    pub async fn open_sale(&self) -> Result<Sale, TillError> {
-        match self.read(cart::in_front).await? {
-            Some(sale) => Ok(sale),
-            None => self.change_sale(|tx, signature| sale::show(tx, &cart::open_sale(tx, signature)?)).await,
-        }
-    }
-
-    /// Rings up an article by SKU or barcode: one of it, or the quantity given as a decimal with up to three places. The
-    /// same article again raises the quantity.
-    ///
-    /// # Errors
-    /// [`TillError::UnknownArticle`], [`TillError::InvalidQuantity`], or [`TillError::SaleFrozen`] while the sale in front
-    /// is under payment.
-    pub async fn add_article(&self, code: &str, quantity: Option<&str>) -> Result<Sale, TillError> {
-        let (code, quantity) = (code.to_owned(), quantity.map(str::to_owned));
-        self.change_sale(move |tx, signature| cart::add_article(tx, signature, &code, quantity.as_deref())).await
-    }
-
-    /// Sets the quantity of a line: a decimal above zero with up to three places, whole for articles sold by the piece.
-    ///
-    /// # Errors
-    /// [`TillError::InvalidQuantity`], [`TillError::NotFound`] where the line is gone, [`TillError::SaleFrozen`],
-    /// [`TillError::SaleChanged`] where its sale is not the one in front.
-    pub async fn set_quantity(&self, line_id: i64, quantity: &str) -> Result<Sale, TillError> {
-        let quantity = quantity.to_owned();
-        self.change_sale(move |tx, signature| cart::set_quantity(tx, signature, line_id, &quantity)).await
-    }
-
-    /// Removes a line.
-    ///
-    /// # Errors
-    /// As [`Till::set_quantity`].
-    pub async fn remove_line(&self, line_id: i64) -> Result<Sale, TillError> {
-        self.change_sale(move |tx, signature| cart::remove_line(tx, signature, line_id)).await
-    }
-
-    /// Removes all lines of the sale in front.
-    ///
-    /// # Errors
-    /// [`TillError::SaleFrozen`] while it is under payment.
-    pub async fn clear_sale(&self) -> Result<Sale, TillError> {
-        self.change_sale(cart::clear_sale).await
-    }
-
-    /// A sale to begin with: the one in front while it is open, a new one after a completed one.
-    ///
-    /// # Errors
-    /// [`TillError::SaleFrozen`] while the one in front is under payment: hold it first.
-    pub async fn new_sale(&self) -> Result<Sale, TillError> {
-        self.change_sale(cart::new_sale).await
-    }
-
-    /// Puts a sale under payment aside, where it completes by itself when the bank answers, and gives the sale to go on with.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
-    pub async fn hold_sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
-        let sale = self.change_sale(move |tx, signature| cart::hold_sale(tx, signature, sale_id)).await?;
-        self.tell(Event::SaleChanged { sale_id });
-        Ok(sale)
-    }
-
-    /// The sales that a cashier put aside, not completed, oldest first, at most 200. A [`Till::charge`] is none of them: there
-    /// is no cart to go on with.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn held_sales(&self) -> Result<Vec<Sale>, TillError> {
-        self.read(cart::held_sales).await
-    }
-
-    /// Takes up a sale that was put aside. The one in front goes aside for it, or goes altogether where it is empty.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where it is a [`Till::charge`].
-    pub async fn resume_sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
-        self.change_sale(move |tx, signature| cart::resume_sale(tx, signature, sale_id)).await
-    }
-
-    /// Opens a sale again whose payments were all declined or cancelled.
-    ///
-    /// # Errors
-    /// [`TillError::SaleFrozen`] while one of them paid or may have paid, [`TillError::SaleChanged`] after its completion.
-    pub async fn back_to_cart(&self, sale_id: Uuid) -> Result<Sale, TillError> {
-        self.change_sale(move |tx, signature| cart::back_to_cart(tx, signature, sale_id)).await
-    }
-
-    /// One sale, whatever became of it.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`].
-    pub async fn sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
-        self.read(move |conn| sale::read(conn, sale_id)).await
-    }
-
-    /// The receipt of a sale that is paid or under payment.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
-    pub async fn receipt(&self, sale_id: Uuid) -> Result<Receipt, TillError> {
-        self.read(move |conn| receipt::receipt(conn, sale_id)).await
-    }
-
-    /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn audit(&self, sale_id: Option<Uuid>, after_seq: i64, limit: u32) -> Result<Vec<AuditEntry>, TillError> {
-        self.read(move |conn| audit::list(conn, sale_id, after_seq, limit)).await
-    }
-}
-
-/// Pay.
-impl Till {
-    /// What is due, and an id for the tender that is to pay it: asked for when its dialog opens. Saves nothing.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::InvalidAmount`] where the sale is empty, [`TillError::SaleFrozen`] where its
-    /// payment is under way, [`TillError::SaleChanged`] where it is paid.
-    pub async fn begin_tender(&self, sale_id: Uuid) -> Result<TenderBegun, TillError> {
-        self.read(move |conn| pay::begin(conn, sale_id)).await
-    }
-
-    /// Pays by card. One commit freezes the sale and saves tender, key, operation and audit entry; only then is anything
-    /// sent. The same tender id again gives its operation back, in whatever state it is by then.
-    ///
-    /// # Errors
-    /// [`TillError::InvalidAmount`], [`TillError::InvalidCard`], [`TillError::OverDue`], [`TillError::SaleFrozen`],
-    /// [`TillError::SaleChanged`], [`TillError::IntentReused`] where the tender id came with another amount, card or sale,
-    /// [`TillError::Storage`] where nothing was saved and nothing will be sent, [`TillError::Unreadable`] where that can't
-    /// be told.
-    pub async fn pay_card(&self, payment: CardPayment) -> Result<Operation, TillError> {
-        let tender_id = payment.tender_id;
-        let change = move |tx: &Connection, signature: &Signature| pay::card(tx, signature, &payment);
-        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, tender_id)).await?;
-        self.begun(&operation);
-        Ok(operation)
-    }
-
-    /// Pays all that is due in cash. The same tender id again gives the same answer back.
-    ///
-    /// # Errors
-    /// [`TillError::InvalidAmount`] where it is too little, or not in coins that there are; else as [`Till::pay_card`].
-    pub async fn pay_cash(&self, payment: CashPayment) -> Result<CashTaken, TillError> {
-        let tender_id = payment.tender_id;
-        let change = move |tx: &Connection, signature: &Signature| pay::cash(tx, signature, &payment);
-        let taken = self.change_or_find(change, move |conn| pay::cash_taken(conn, tender_id)).await?;
-        self.tell(Event::SaleChanged { sale_id: taken.sale.id });
-        Ok(taken)
-    }
-
-    /// Charges an amount with no cart before it, as a sale of its own that no cashier ever has in front. The same intent again
-    /// gives the same operation back.
-    ///
-    /// # Errors
-    /// [`TillError::InvalidReference`] as [`Charge::check`] says, [`TillError::IntentReused`] where the intent came with another
-    /// amount, currency or card; else as [`Till::pay_card`].
-    pub async fn charge(&self, charge: Charge) -> Result<Operation, TillError> {
-        let intent_id = charge.intent_id;
-        let change = move |tx: &Connection, signature: &Signature| charge::charge(tx, signature, &charge);
-        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, intent_id)).await?;
-        self.begun(&operation);
-        Ok(operation)
-    }
-
-    /// Gives money of a card payment back, which may still be open: then the refund waits for its end. The same intent again
-    /// gives the same operation back.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`] where the key is no payment's, [`TillError::OverRefund`], [`TillError::NotRefundable`] where the
-    /// payment was declined or cancelled, [`TillError::IntentReused`]; else as [`Till::pay_card`].
-    pub async fn refund(&self, refund: Refund) -> Result<Operation, TillError> {
-        let intent_id = refund.intent_id;
-        let change = move |tx: &Connection, signature: &Signature| refunds::refund(tx, signature, &refund);
-        let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, intent_id)).await?;
-        self.begun(&operation);
-        Ok(operation)
-    }
-
-    /// Cancels an operation: at once where it was never sent, else the wish is saved and brought to the bank. Gives the
-    /// operation as it is then. The same again changes nothing.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::AlreadyFinal`] where it ended otherwise, [`TillError::AcceptedOffline`],
-    /// [`TillError::Storage`] where nothing was saved, [`TillError::Unreadable`] where that can't be told.
-    pub async fn cancel(&self, key: Key) -> Result<Operation, TillError> {
-        let change = move |tx: &Connection, signature: &Signature| cancelling::cancel(tx, signature, key);
-        let done = self.change_or_find(change, move |conn| cancelling::done(conn, key)).await?;
-        store::points::reach(store::points::Point::CancelSaved);
-        for operation in std::iter::once(&done.operation).chain(&done.refunds) {
-            self.begun(operation);
-        }
-        Ok(done.operation)
-    }
-
-    /// Wakes the queue and tells the listeners, after an operation was saved.
-    fn begun(&self, operation: &Operation) {
-        store::points::reach(store::points::Point::Saved);
-        self.inner.queue.outbox.wake();
-        self.tell(Event::OperationChanged(Box::new(operation.clone())));
-        self.tell(Event::SaleChanged { sale_id: operation.sale_id });
-        self.inner.figures.want();
-    }
-
-    pub(crate) async fn tell_summary(&self) {
-        self.inner.figures.tell().await;
-    }
-}
-
-/// The queue.
-impl Till {
-    /// One operation.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`].
-    pub async fn operation(&self, key: Key) -> Result<Operation, TillError> {
-        self.read(move |conn| operations::by_key(conn, key)).await
-    }
-
-    /// A page of operations.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn operations(&self, query: OperationQuery) -> Result<Operations, TillError> {
-        self.read(move |conn| operations::list(conn, &query)).await
-    }
-
-    /// Everything that happened to an operation, oldest first.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`].
-    pub async fn attempts(&self, key: Key) -> Result<Vec<outbox::Attempt>, TillError> {
-        self.read(move |conn| operations::attempts(conn, key)).await
-    }
-
-    /// Writes every operation with its attempts, oldest first, as a JSON line each, and gives their number. One state of the
-    /// file, while others work on; no card token and no secret.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
-    pub async fn export_payments(&self, mut out: Box<dyn Write + Send>) -> Result<u64, TillError> {
-        self.read(move |conn| match outbox::export(conn, &mut out) {
-            Ok(written) => Ok(written),
-            Err(ExportError::Sqlite(error)) => Err(error.into()),
-            Err(ExportError::Io(error)) => Err(TillError::Export(error)),
-        })
-        .await
-    }
-
-    /// The same in words, for the window.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`].
-    pub async fn timeline(&self, key: Key) -> Result<Vec<TimelineEntry>, TillError> {
-        self.read(move |conn| operations::timeline(conn, key)).await
-    }
-
-    /// How the queue stands.
-    ///
-    /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
-    pub async fn summary(&self) -> Result<Summary, TillError> {
-        let (now, settles) = (clock::now(), self.inner.owner.settles());
-        self.read(move |conn| queue::summary(conn, now, settles)).await
     }
 }
 
@@ -586,7 +273,7 @@ pub(crate) fn not_written<E: Into<TillError> + std::fmt::Display>(error: WriteEr
             TillError::Damaged(why) => TillError::Storage(why),
             refused => refused,
         },
-        WriteError::Storage(error) => TillError::Storage(trouble::of_storage(&error)),
+        WriteError::Storage(error) | WriteError::Unproven(error) => TillError::Storage(trouble::of_storage(&error)),
         // Neither as saved nor as failed: it may be in the file, or come into it at the next start.
         WriteError::Uncertain(error) | WriteError::Untrusted(error) => {
             TillError::Unreadable(trouble::of_storage(&error))

@@ -72,7 +72,19 @@ async fn the_click_in_the_process_that_plays_it() -> Checked {
     let fail = Path::new(&fail);
     let till = Till::open(&fail.with_file_name("data"))?;
     let say = |word: &str| println!("\nsaid: {word}");
+    if fault == "from the start" {
+        for intent in [1, 4] {
+            say(&word(&till.charge(charge(intent, false)?).await));
+        }
+        say("end");
+        std::process::exit(0);
+    }
     let payment = before(&till, &click).await?;
+    if fault == "ended in order" {
+        drop(till);
+        say("end");
+        return Ok(());
+    }
     let told = async || clicked(&till, &click, &payment).await.map(|told| word(&told));
     match fault.as_str() {
         "once" => {
@@ -140,6 +152,23 @@ fn expected(click: &str) -> (&'static str, &'static str, &'static str) {
         "both cancelled" => ("saved saved", "cancelled cancelled", "done cancelled"),
         _ => ("saved", "saved saved", "done saved"),
     }
+}
+
+/// What an earlier process saved is there, and perhaps on no disk; what is clicked now is not, unless a log was left that may hold it.
+#[test]
+fn on_a_disk_that_fails_from_the_start_what_is_new_is_told_as_failed_and_what_is_there_as_open() -> Checked {
+    for (left, told, there) in
+        [("ended in order", ["open", "failed"], "saved"), ("none", ["open", "open"], "saved saved")]
+    {
+        let folder = tempfile::tempdir()?;
+        play("a payment", left, folder.path())?;
+        let fail = folder.path().join("fail");
+        std::fs::write(&fail, "")?;
+        assert_eq!(play("a payment", "from the start", folder.path())?, told, "{left}");
+        std::fs::remove_file(&fail)?;
+        assert_eq!(play("a payment", "a look", folder.path())?, [there], "{left}");
+    }
+    Ok(())
 }
 
 #[test]

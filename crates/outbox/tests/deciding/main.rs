@@ -2,6 +2,7 @@
 
 mod bank;
 mod file;
+mod happenings;
 mod pace;
 mod rare;
 mod rules;

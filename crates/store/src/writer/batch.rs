@@ -43,8 +43,8 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// A lone click is not to wait for the work of a queue, so a batch with clicks in it passes over what doesn't fill its kept
-    /// places. After one that did (`passed_over`) each click takes one piece along: where clicks never run dry the queue goes on as
+    /// A lone click is not to wait for the work of a queue, so a batch with clicks in it takes none of it, unless they fill all but
+    /// the kept places. After one that did (`passed_over`) each click takes one piece along: where clicks never run dry the queue goes on as
     /// they do.
     pub(super) fn new(waited: Waited, passed_over: bool) -> Turns {
         let background = waited.background;
@@ -184,6 +184,20 @@ mod tests {
         let queue = waiting(1, 5);
         assert_eq!(batch(&queue, false), (1, 0, true));
         assert_eq!(batch(&queue, true), (0, 5, false));
+    }
+
+    #[test]
+    fn where_each_batch_has_a_click_every_second_has_background_work() {
+        let queue = waiting(0, 5);
+        let mut passed_over = false;
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            assert!(queue.push(Priority::Click, Box::new(Nothing)).is_ok());
+            let (clicks, background, over) = batch(&queue, passed_over);
+            passed_over = over;
+            seen.push((clicks, background));
+        }
+        assert_eq!(seen, [(1, 0), (1, 1), (1, 0), (1, 1)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::damage::Damage;
 use crate::error::{StorageError, WriteError, panic_message};
 
 /// What the caller is told of its piece once the batch is over.
+#[derive(Clone)]
 pub(super) enum Verdict {
     /// What it returned: its COMMIT is durable, or it refused by itself.
     AsReturned,
@@ -15,6 +16,8 @@ pub(super) enum Verdict {
     Nothing(StorageError),
     /// It may be in the file; a look finds out.
     Unknown(StorageError),
+    /// Nothing of it is in the file, and what a look finds there may be on no disk.
+    Unproven(StorageError),
     /// It may be in the file, or come into it at the next start; a look proves nothing.
     Untrusted(StorageError),
 }
@@ -23,7 +26,10 @@ impl Verdict {
     pub(super) fn trouble(&self) -> Option<&StorageError> {
         match self {
             Verdict::AsReturned => None,
-            Verdict::Nothing(error) | Verdict::Unknown(error) | Verdict::Untrusted(error) => Some(error),
+            Verdict::Nothing(error)
+            | Verdict::Unproven(error)
+            | Verdict::Unknown(error)
+            | Verdict::Untrusted(error) => Some(error),
         }
     }
 }
@@ -85,6 +91,7 @@ where
             // A piece that refused is not in the file whatever became of the rest, and its own word says more.
             (_, Some(Err(refused))) => Err(WriteError::Refused(refused)),
             (Verdict::Nothing(error), _) => Err(WriteError::Storage(error)),
+            (Verdict::Unproven(error), _) => Err(WriteError::Unproven(error)),
             (Verdict::Unknown(error), _) => Err(WriteError::Uncertain(error)),
             (Verdict::Untrusted(error), _) => Err(WriteError::Untrusted(error)),
         });

@@ -32,18 +32,14 @@ pub(super) struct Thread {
 
 impl Thread {
     pub(super) fn batch(&mut self, queue: &Queue, waited: Waited) {
-        if let Err(moved) = self.place.check() {
-            // An earlier commit whose outcome was not told may be in the file that was moved; so may one that its log brought back.
-            let verdict = if self.trust == Trust::Proven { Verdict::Nothing } else { Verdict::Untrusted };
-            return self.fail(queue, waited, moved, verdict);
-        }
-        if let Err(error) = self.prove() {
-            return self.fail(queue, waited, error, Verdict::Untrusted);
+        // In a file that was moved, or that takes nothing durable, an earlier commit may stand that was not told.
+        if let Err(error) = self.place.check().and_then(|()| self.prove()) {
+            return self.fail(queue, waited, &self.not_run(error));
         }
         if let Err(error) = self.replace_worn().and_then(|()| Ok(begin(&self.connection)?)) {
             // Locked by another program is no reason to distrust the connection.
             self.worn |= !error.is_locked();
-            return self.fail(queue, waited, error, Verdict::Nothing);
+            return self.fail(queue, waited, &Verdict::Nothing(error));
         }
         let mut taken = Vec::with_capacity((waited.clicks + waited.background).min(BATCH_MAX));
         let mut turns = Turns::new(waited, self.passed_over);
@@ -66,13 +62,7 @@ impl Thread {
             self.done.pieces.fetch_add(taken.len() as u64, Ordering::Relaxed);
         }
         for (piece, own) in taken {
-            piece.answer(match (own, &verdict) {
-                (Some(own), _) => Verdict::Nothing(own),
-                (None, Verdict::AsReturned) => Verdict::AsReturned,
-                (None, Verdict::Nothing(error)) => Verdict::Nothing(error.clone()),
-                (None, Verdict::Unknown(error)) => Verdict::Unknown(error.clone()),
-                (None, Verdict::Untrusted(error)) => Verdict::Untrusted(error.clone()),
-            });
+            piece.answer(own.map_or_else(|| verdict.clone(), Verdict::Nothing));
         }
     }
 
@@ -118,13 +108,15 @@ impl Thread {
     }
 
     /// Answers the waiting pieces without running them.
-    fn fail(&self, queue: &Queue, waited: Waited, error: StorageError, verdict: fn(StorageError) -> Verdict) {
-        tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
-        self.note(Some(&error));
+    fn fail(&self, queue: &Queue, waited: Waited, verdict: &Verdict) {
+        if let Some(error) = verdict.trouble() {
+            tracing::warn!(%error, pieces = waited.clicks + waited.background, "nothing could be written");
+        }
+        self.note(verdict.trouble());
         for (priority, count) in [(Priority::Click, waited.clicks), (Priority::Background, waited.background)] {
             for _ in 0..count {
                 if let Some(piece) = queue.pop(priority) {
-                    piece.answer(verdict(error.clone()));
+                    piece.answer(verdict.clone());
                 }
             }
         }

@@ -19,13 +19,26 @@ use crate::pragmas;
 pub(super) enum Trust {
     /// All of them are durable.
     Proven,
-    /// It was just opened. What its log brought back may stand in the system's memory alone, after a sync that failed.
-    Opened,
+    /// It was just opened. What its log brought back may stand in the system's memory alone, after a sync that failed; and what stands
+    /// in a log that was there may come back only at a later start, as SQLite reads it anew only for the first who opens the file.
+    Opened {
+        /// Whether there was nothing in its log: then nothing can come back.
+        log_was_empty: bool,
+    },
     /// A COMMIT failed.
     Doubted,
 }
 
 impl Thread {
+    /// What is known of a piece that did not run, and of the same one asked for before.
+    pub(super) fn not_run(&self, error: StorageError) -> Verdict {
+        match self.trust {
+            Trust::Proven => Verdict::Nothing(error),
+            Trust::Opened { log_was_empty: true } => Verdict::Unproven(error),
+            Trust::Opened { log_was_empty: false } | Trust::Doubted => Verdict::Untrusted(error),
+        }
+    }
+
     /// Nobody knows what of the transaction is in the file: brings it into a state that a look can be trusted in.
     pub(super) fn doubt(&mut self, error: StorageError) -> Verdict {
         self.trust = Trust::Doubted;
@@ -84,7 +97,7 @@ impl Thread {
             return Ok(());
         }
         let proven = self.replace_worn().and_then(|()| {
-            if self.trust == Trust::Opened {
+            if matches!(self.trust, Trust::Opened { .. }) {
                 // A file that is held is found out by one wait, and not by one for the log and another for the commit.
                 take_and_let_go(&self.connection)?;
                 empty_log(&self.connection)?;

@@ -1,0 +1,122 @@
+//! The sale in front of the cashier.
+
+use crate::{AuditEntry, Event, Receipt, Sale, Till, TillError, audit, cart, receipt, sale};
+use uuid::Uuid;
+
+impl Till {
+    /// The sale in front, made where there is none: open, under payment, or completed and not yet followed by
+    /// [`Till::new_sale`]. Only where it makes one does it write and tell.
+    ///
+    /// # Errors
+    /// [`TillError::Storage`] where one can't be saved.
+    pub async fn open_sale(&self) -> Result<Sale, TillError> {
+        match self.read(cart::in_front).await? {
+            Some(sale) => Ok(sale),
+            None => self.change_sale(|tx, signature| sale::show(tx, &cart::open_sale(tx, signature)?)).await,
+        }
+    }
+
+    /// Rings up an article by SKU or barcode: one of it, or the quantity given as a decimal with up to three places. The
+    /// same article again raises the quantity.
+    ///
+    /// # Errors
+    /// [`TillError::UnknownArticle`], [`TillError::InvalidQuantity`], or [`TillError::SaleFrozen`] while the sale in front
+    /// is under payment.
+    pub async fn add_article(&self, code: &str, quantity: Option<&str>) -> Result<Sale, TillError> {
+        let (code, quantity) = (code.to_owned(), quantity.map(str::to_owned));
+        self.change_sale(move |tx, signature| cart::add_article(tx, signature, &code, quantity.as_deref())).await
+    }
+
+    /// Sets the quantity of a line: a decimal above zero with up to three places, whole for articles sold by the piece.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidQuantity`], [`TillError::NotFound`] where the line is gone, [`TillError::SaleFrozen`],
+    /// [`TillError::SaleChanged`] where its sale is not the one in front.
+    pub async fn set_quantity(&self, line_id: i64, quantity: &str) -> Result<Sale, TillError> {
+        let quantity = quantity.to_owned();
+        self.change_sale(move |tx, signature| cart::set_quantity(tx, signature, line_id, &quantity)).await
+    }
+
+    /// Removes a line.
+    ///
+    /// # Errors
+    /// As [`Till::set_quantity`].
+    pub async fn remove_line(&self, line_id: i64) -> Result<Sale, TillError> {
+        self.change_sale(move |tx, signature| cart::remove_line(tx, signature, line_id)).await
+    }
+
+    /// Removes all lines of the sale in front.
+    ///
+    /// # Errors
+    /// [`TillError::SaleFrozen`] while it is under payment.
+    pub async fn clear_sale(&self) -> Result<Sale, TillError> {
+        self.change_sale(cart::clear_sale).await
+    }
+
+    /// A sale to begin with: the one in front while it is open, a new one after a completed one.
+    ///
+    /// # Errors
+    /// [`TillError::SaleFrozen`] while the one in front is under payment: hold it first.
+    pub async fn new_sale(&self) -> Result<Sale, TillError> {
+        self.change_sale(cart::new_sale).await
+    }
+
+    /// Puts a sale under payment aside, where it completes by itself when the bank answers, and gives the sale to go on with.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
+    pub async fn hold_sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
+        let sale = self.change_sale(move |tx, signature| cart::hold_sale(tx, signature, sale_id)).await?;
+        self.tell(Event::SaleChanged { sale_id });
+        Ok(sale)
+    }
+
+    /// The sales that a cashier put aside, not completed, oldest first, at most 200. A [`Till::charge`] is none of them: there
+    /// is no cart to go on with.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn held_sales(&self) -> Result<Vec<Sale>, TillError> {
+        self.read(cart::held_sales).await
+    }
+
+    /// Takes up a sale that was put aside. The one in front goes aside for it, or goes altogether where it is empty.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where it is a [`Till::charge`].
+    pub async fn resume_sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
+        self.change_sale(move |tx, signature| cart::resume_sale(tx, signature, sale_id)).await
+    }
+
+    /// Opens a sale again whose payments were all declined or cancelled.
+    ///
+    /// # Errors
+    /// [`TillError::SaleFrozen`] while one of them paid or may have paid, [`TillError::SaleChanged`] after its completion.
+    pub async fn back_to_cart(&self, sale_id: Uuid) -> Result<Sale, TillError> {
+        self.change_sale(move |tx, signature| cart::back_to_cart(tx, signature, sale_id)).await
+    }
+
+    /// One sale, whatever became of it.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
+        self.read(move |conn| sale::read(conn, sale_id)).await
+    }
+
+    /// The receipt of a sale that is paid or under payment.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
+    pub async fn receipt(&self, sale_id: Uuid) -> Result<Receipt, TillError> {
+        self.read(move |conn| receipt::receipt(conn, sale_id)).await
+    }
+
+    /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn audit(&self, sale_id: Option<Uuid>, after_seq: i64, limit: u32) -> Result<Vec<AuditEntry>, TillError> {
+        self.read(move |conn| audit::list(conn, sale_id, after_seq, limit)).await
+    }
+}
