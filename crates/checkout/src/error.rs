@@ -55,6 +55,8 @@ pub enum Code {
     OverDue,
     /// Cash that is not a multiple of the smallest coin.
     CashStep,
+    /// More of a line than is left to come back.
+    OverReturn,
 }
 
 impl Code {
@@ -71,6 +73,7 @@ impl Code {
             Self::OutOfRange => "out-of-range",
             Self::OverDue => "over-due",
             Self::CashStep => "cash-step",
+            Self::OverReturn => "over-return",
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - Amounts are `i64` minor units of the sale's currency and never negative, but for the cash rounding.
 //! - [`Quantity`] counts thousandths, [`Rate`] thousandths of a percent.
 //! - Rounding is half away from zero on exact values, once at the end of each step.
+//! - Goods come back at the figures frozen then, in whatever parts: together these give back exactly what was paid.
 //! - What does not fit is a [`PriceError`], never a wrap and never a panic.
 //!
 //! ```
@@ -42,6 +43,7 @@ mod notes;
 mod price;
 mod quantity;
 mod rate;
+mod returns;
 mod tax;
 mod tenders;
 
@@ -53,5 +55,6 @@ pub use notes::cash_notes;
 pub use price::{Priced, PricedLine, price};
 pub use quantity::Quantity;
 pub use rate::Rate;
+pub use returns::{GivenBack, Returned, Sold, SoldLine, give_back};
 pub use tax::TaxGroup;
 pub use tenders::{Balance, CashDue, CashRounding, CashRule, PricedTender, balance, cash_due};

@@ -11,6 +11,8 @@ pub struct Quantity(i64);
 decimal_type!(Quantity);
 
 impl Quantity {
+    /// Nothing at all: what of a line came back before anything did.
+    pub const NONE: Self = Self(0);
     /// One piece, what a line has when nothing is said.
     pub const ONE: Self = Self(1_000);
 
