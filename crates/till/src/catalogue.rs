@@ -1,8 +1,17 @@
 //! The catalogue: categories, articles, and the search by any word of name, SKU or barcode.
 
-use crate::{TillError, columns};
+mod import;
+mod keeping;
+mod table;
+
+pub use import::{ImportError, ImportErrors, ImportMode, ImportProgress, Imported};
+pub(crate) use import::{draft, export, import};
+pub use keeping::{ArticleDetails, CategoryDetails};
+pub(crate) use keeping::{article, remove_article, remove_category, save_article, save_category};
+
+use crate::{TillError, columns, ean13, ean13::Label, settings};
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many articles one answer holds at most.
 pub(crate) const ARTICLES_MAX: u32 = 200;
@@ -10,7 +19,7 @@ pub(crate) const ARTICLES_MAX: u32 = 200;
 const WORDS_MAX: usize = 16;
 
 /// How an article is sold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// By the piece: whole quantities.
@@ -55,11 +64,13 @@ pub struct Article {
     pub sku: String,
     /// Its name.
     pub name: String,
-    /// For one piece or one kilogram, in minor units of the till's currency.
+    /// For one piece or one kilogram, in minor units of the till's currency; 0 where it is asked for.
     pub price: i64,
+    /// Whether the price is asked for when it is rung up.
+    pub open_price: bool,
     /// The id of its category.
     pub category: String,
-    /// The colour of its category.
+    /// Its own colour, or else that of its category.
     pub colour: String,
     /// How it is sold.
     pub unit: Unit,
@@ -94,6 +105,8 @@ pub(crate) struct Offer {
     pub(crate) unit: Unit,
     pub(crate) price: i64,
     pub(crate) tax_rate: i64,
+    /// The price must be asked for.
+    pub(crate) open_price: bool,
 }
 
 pub(crate) fn categories(conn: &Connection) -> Result<Vec<Category>, TillError> {
@@ -107,7 +120,9 @@ pub(crate) fn categories(conn: &Connection) -> Result<Vec<Category>, TillError> 
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-const FOUND: &str = "SELECT a.sku, a.name, a.price, a.category, c.colour, a.unit, a.favourite, a.tax_rate
+const FOUND: &str =
+    "SELECT a.sku, a.name, a.price, a.category, coalesce(a.colour, c.colour), a.unit, a.favourite, a.tax_rate,
+         a.open_price
      FROM articles a JOIN categories c ON c.id = a.category
      WHERE (:category IS NULL OR a.category = :category)";
 const MATCHING: &str = "AND a.id IN (SELECT rowid FROM article_words WHERE article_words MATCH :words)";
@@ -117,11 +132,11 @@ pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articl
     let limit = ARTICLES_MAX + 1;
     let mut found: Vec<Article> = if query.text.trim().is_empty() {
         conn.prepare_cached(&format!("{FOUND} {ORDER}"))?
-            .query_map(named_params! {":category": query.category, ":limit": limit}, article)?
+            .query_map(named_params! {":category": query.category, ":limit": limit}, shown)?
             .collect::<Result<_, _>>()?
     } else if let Some(words) = match_expression(&query.text) {
         conn.prepare_cached(&format!("{FOUND} {MATCHING} {ORDER}"))?
-            .query_map(named_params! {":category": query.category, ":limit": limit, ":words": words}, article)?
+            .query_map(named_params! {":category": query.category, ":limit": limit, ":words": words}, shown)?
             .collect::<Result<_, _>>()?
     } else {
         Vec::new()
@@ -131,7 +146,7 @@ pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articl
     Ok(Articles { articles: found, more })
 }
 
-fn article(row: &Row<'_>) -> rusqlite::Result<Article> {
+fn shown(row: &Row<'_>) -> rusqlite::Result<Article> {
     Ok(Article {
         sku: row.get(0)?,
         name: row.get(1)?,
@@ -141,6 +156,7 @@ fn article(row: &Row<'_>) -> rusqlite::Result<Article> {
         unit: columns::word(row, 5, Unit::read)?,
         favourite: row.get(6)?,
         tax_rate: columns::rate(row, 7)?.to_string(),
+        open_price: row.get(8)?,
     })
 }
 
@@ -148,7 +164,7 @@ fn article(row: &Row<'_>) -> rusqlite::Result<Article> {
 pub(crate) fn offer(conn: &Connection, code: &str) -> Result<Option<Offer>, TillError> {
     let offer = conn
         .prepare_cached(
-            "SELECT sku, name, unit, price, tax_rate FROM articles
+            "SELECT sku, name, unit, price, tax_rate, open_price FROM articles
              WHERE id = coalesce((SELECT id FROM articles WHERE sku = ?1),
                                  (SELECT article_id FROM barcodes WHERE barcode = ?1))",
         )?
@@ -159,10 +175,20 @@ pub(crate) fn offer(conn: &Connection, code: &str) -> Result<Option<Offer>, Till
                 unit: columns::word(row, 2, Unit::read)?,
                 price: row.get(3)?,
                 tax_rate: row.get(4)?,
+                open_price: row.get(5)?,
             })
         })
         .optional()?;
     Ok(offer)
+}
+
+/// What the code says where it is a label of one of this shop's scales.
+pub(crate) fn label(conn: &Connection, code: &str) -> Result<Option<Label>, TillError> {
+    // Every other code is spared the look at the settings.
+    if !ean13::is_in_store(code.trim()) {
+        return Ok(None);
+    }
+    ean13::read_label(code.trim(), &settings::read(conn)?.scale_barcodes)
 }
 
 /// What a person typed, as an expression of the full-text index: every word quoted, so that nothing in it is an operator, and
@@ -202,7 +228,7 @@ mod tests {
         for (text, found) in [("SKU-31415", 1), ("croissant", 1), ("article 4919", 11), ("article 49 shelf 12", 23)] {
             let words = match_expression(text);
             let params = named_params! {":category": None::<&str>, ":limit": ARTICLES_MAX + 1, ":words": words};
-            let articles = search.query_map(params, article).unwrap().map(Result::unwrap).count();
+            let articles = search.query_map(params, shown).unwrap().map(Result::unwrap).count();
             assert_eq!(articles, found, "{text:?}");
             assert_eq!(search.reset_status(StatementStatus::FullscanStep), 0, "{text:?} read the whole catalogue");
             // Some dozens of steps for each article found; to look at each of the catalogue takes some hundred thousand.

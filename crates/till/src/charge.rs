@@ -3,8 +3,8 @@
 //! A declined one is over: whoever asked for it asks anew, with another card.
 
 use crate::{
-    Operation, SaleState, Settings, TenderKind, TillError, Unit, audit::Signature, catalogue::Offer, lines, pay, sales,
-    settings, tenders,
+    Operation, SaleState, Settings, TenderKind, TillError, Unit, audit::Signature, catalogue::Offer, lines,
+    lines::Origin, pay, sales, settings, tenders,
 };
 use checkout::Quantity;
 use protocol::{Amount, CardToken, Currency, REFERENCE_CHARS_MAX, holds_card_number};
@@ -69,8 +69,9 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
         unit: Unit::Piece,
         price: charge.amount.get(),
         tax_rate: 0,
+        open_price: false,
     };
-    lines::insert(tx, id, &offer, Quantity::ONE)?;
+    lines::insert(tx, id, &offer, Quantity::ONE, Origin::Article)?;
     let sale = pay::under_payment(tx, signature, sales::by_id(tx, id)?)?;
     debug_assert_eq!(sale.state, SaleState::Paying);
     let reference = match &charge.reference {

@@ -1,6 +1,6 @@
 //! The demo catalogue of a small European grocery with a café counter, seeded at first start.
 
-use crate::TillError;
+use crate::{TillError, check_digit};
 use rusqlite::{Connection, params};
 
 /// Thousandths of a percent: the reduced rate, for food.
@@ -167,9 +167,11 @@ pub(crate) fn seed(tx: &Connection) -> Result<(), TillError> {
 /// An EAN-13 of the range that shops number for themselves (20 to 29), so that it is nobody else's article.
 fn in_store_barcode(number: u32) -> String {
     let body = format!("20{number:010}");
-    let weighted: u32 =
-        body.bytes().zip([1, 3].into_iter().cycle()).map(|(digit, weight)| u32::from(digit - b'0') * weight).sum();
-    format!("{body}{}", (10 - weighted % 10) % 10)
+    let mut digits = [0; 12];
+    for (digit, byte) in digits.iter_mut().zip(body.bytes()) {
+        *digit = byte - b'0';
+    }
+    format!("{body}{}", check_digit(&digits))
 }
 
 #[cfg(test)]

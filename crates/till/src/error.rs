@@ -1,6 +1,6 @@
 //! What can go wrong at the till, by the code under which somebody acts on it.
 
-use crate::trouble;
+use crate::{ImportErrors, trouble};
 use rusqlite::ErrorCode;
 use std::io;
 use thiserror::Error;
@@ -40,6 +40,38 @@ pub enum TillError {
     /// The quantity is no number above zero with at most three decimals, or not one that this article can have.
     #[error("{0}")]
     InvalidQuantity(String),
+    /// The article has no price of its own: the cashier must be asked for it.
+    #[error("“{0}” has no fixed price: ask for the price and ring it up with it")]
+    PriceNeeded(String),
+    /// The price is not one that can be taken here.
+    #[error("{0}")]
+    InvalidPrice(String),
+    /// The discount or tip is not one that can be taken here.
+    #[error("{0}")]
+    InvalidDiscount(String),
+    /// The code was misread, or says what this shop's settings and articles have no use for.
+    #[error("{0}")]
+    InvalidBarcode(String),
+    /// The name or note is empty, too long, or holds what must not be kept.
+    #[error("{0}")]
+    InvalidText(String),
+    /// The article or category is not one that can be kept.
+    #[error("{0}")]
+    InvalidArticle(String),
+    /// The category has articles.
+    #[error("“{name}” has {articles} articles: give them another category first")]
+    CategoryInUse {
+        /// Its name.
+        name: String,
+        /// How many articles are in it.
+        articles: i64,
+    },
+    /// The catalogue that was to be brought in has errors. Nothing of it was.
+    #[error("nothing was imported: {0}")]
+    Import(ImportErrors),
+    /// There is no change of this sale that could be taken back.
+    #[error("there is nothing to take back")]
+    NothingToUndo,
     /// What was given for the card is none: longer than a card reader's word, or the number of a card.
     #[error("{0}")]
     InvalidCard(String),
@@ -110,6 +142,15 @@ impl TillError {
             Self::SaleFrozen(_) => "sale-frozen",
             Self::UnknownArticle(_) => "unknown-article",
             Self::InvalidQuantity(_) => "invalid-quantity",
+            Self::PriceNeeded(_) => "price-needed",
+            Self::InvalidPrice(_) => "invalid-price",
+            Self::InvalidDiscount(_) => "invalid-discount",
+            Self::InvalidBarcode(_) => "invalid-barcode",
+            Self::InvalidText(_) => "invalid-text",
+            Self::InvalidArticle(_) => "invalid-article",
+            Self::CategoryInUse { .. } => "category-in-use",
+            Self::Import(_) => "import",
+            Self::NothingToUndo => "nothing-to-undo",
             Self::InvalidCard(_) => "invalid-card",
             Self::InvalidReference(_) => "invalid-reference",
             Self::InvalidAmount(_) => "invalid-amount",

@@ -24,6 +24,7 @@
 
 mod alarms;
 mod amounts;
+mod asked;
 mod audit;
 mod begun;
 mod cancelling;
@@ -34,11 +35,14 @@ mod charge;
 mod clock;
 mod columns;
 mod demo;
+mod ean13;
+mod editing;
 mod error;
 mod figures;
 mod lines;
 mod network;
 mod operations;
+mod parking;
 mod pay;
 mod queue;
 mod receipt;
@@ -51,15 +55,22 @@ mod settling;
 mod tenders;
 mod till;
 mod trouble;
+mod undo;
 
 pub use alarms::Alarm;
 pub use amounts::format_amount;
+pub use asked::Asked;
 pub use audit::AuditEntry;
-pub use catalogue::{Article, ArticleQuery, Articles, Category, Unit};
+pub use catalogue::{
+    Article, ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportError, ImportErrors, ImportMode,
+    ImportProgress, Imported, Unit,
+};
 pub use changes::{Changes, Place};
 pub use charge::Charge;
 pub use clock::new_id;
+pub use ean13::{Carries, ScaleBarcodes, ValueDigits, check_digit};
 pub use error::TillError;
+pub use lines::Origin;
 pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};
 pub use outbox::{Attempt, Bank, BankIdentity, Secret, State};
 pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};

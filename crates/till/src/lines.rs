@@ -1,10 +1,40 @@
 //! The lines and the tax table of a sale, as the file keeps them.
 
-use crate::{TillError, Unit, catalogue::Offer, columns};
+use crate::{Asked, TillError, Unit, catalogue::Offer, columns};
 use checkout::{PricedLine, Quantity, Rate, TaxGroup};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// How the price of a line came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// From the catalogue.
+    Article,
+    /// It was asked for when the article was rung up.
+    OpenPrice,
+    /// From the label of a scale.
+    Label,
+}
+
+impl Origin {
+    /// The word in the database and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Article => "article",
+            Self::OpenPrice => "open_price",
+            Self::Label => "label",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        [Self::Article, Self::OpenPrice, Self::Label].into_iter().find(|origin| origin.as_str() == word)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LineRow {
     pub(crate) id: i64,
     pub(crate) sku: String,
@@ -13,11 +43,19 @@ pub(crate) struct LineRow {
     pub(crate) unit_price: i64,
     pub(crate) quantity: Quantity,
     pub(crate) tax_rate: Rate,
+    pub(crate) origin: Origin,
+    /// The price before somebody set another.
+    pub(crate) list_price: Option<i64>,
+    pub(crate) note: Option<String>,
+    pub(crate) discount: Option<Asked>,
     /// There from Pay on.
+    #[serde(skip)]
     pub(crate) frozen: Option<PricedLine>,
 }
 
-const COLUMNS: &str = "id, sku, name, unit, unit_price, quantity, tax_rate, gross, discount, sale_discount, total";
+const COLUMNS: &str =
+    "id, sku, name, unit, unit_price, quantity, tax_rate, gross, discount, sale_discount, total, origin,
+    list_price, note, discount_percent, discount_amount";
 
 fn line(row: &Row<'_>) -> rusqlite::Result<LineRow> {
     let frozen = match row.get::<_, Option<i64>>(7)? {
@@ -34,6 +72,10 @@ fn line(row: &Row<'_>) -> rusqlite::Result<LineRow> {
         unit_price: row.get(4)?,
         quantity: columns::quantity(row, 5)?,
         tax_rate: columns::rate(row, 6)?,
+        origin: columns::word(row, 11, Origin::read)?,
+        list_price: row.get(12)?,
+        note: row.get(13)?,
+        discount: Asked::read(row, 14)?,
         frozen,
     })
 }
@@ -49,17 +91,19 @@ pub(crate) fn of_sale(conn: &Connection, sale: Uuid) -> Result<Vec<LineRow>, Til
 pub(crate) fn by_id(conn: &Connection, id: i64) -> Result<Option<(LineRow, Uuid)>, TillError> {
     let found = conn
         .prepare_cached(&format!("SELECT {COLUMNS}, sale_id FROM lines WHERE id = ?1"))?
-        .query_row([id], |row| Ok((line(row)?, columns::uuid(row, 11)?)))
+        .query_row([id], |row| Ok((line(row)?, columns::uuid(row, 16)?)))
         .optional()?;
     Ok(found)
 }
 
-/// The line of a sale to which more of this offer belongs: the same article at the same price.
+/// The line of a sale to which more of this offer belongs: the same article at the same price, with nothing special about it.
 pub(crate) fn same_article(conn: &Connection, sale: Uuid, offer: &Offer) -> Result<Option<LineRow>, TillError> {
     let found = conn
         .prepare_cached(&format!(
             "SELECT {COLUMNS} FROM lines WHERE sale_id = ?1 AND sku = ?2 AND name = ?3 AND unit = ?4
-               AND unit_price = ?5 AND tax_rate = ?6 ORDER BY id LIMIT 1"
+               AND unit_price = ?5 AND tax_rate = ?6 AND origin = 'article' AND list_price IS NULL AND note IS NULL
+               AND discount_percent IS NULL AND discount_amount IS NULL
+             ORDER BY id LIMIT 1"
         ))?
         .query_row(
             params![sale.to_string(), offer.sku, offer.name, offer.unit.as_str(), offer.price, offer.tax_rate],
@@ -69,9 +113,17 @@ pub(crate) fn same_article(conn: &Connection, sale: Uuid, offer: &Offer) -> Resu
     Ok(found)
 }
 
-pub(crate) fn insert(tx: &Connection, sale: Uuid, offer: &Offer, quantity: Quantity) -> Result<i64, TillError> {
+/// Adds a line of this offer and gives its id.
+pub(crate) fn insert(
+    tx: &Connection,
+    sale: Uuid,
+    offer: &Offer,
+    quantity: Quantity,
+    origin: Origin,
+) -> Result<i64, TillError> {
     tx.prepare_cached(
-        "INSERT INTO lines (sale_id, sku, name, unit, unit_price, quantity, tax_rate) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO lines (sale_id, sku, name, unit, unit_price, quantity, tax_rate, origin)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
     .execute(params![
         sale.to_string(),
@@ -80,13 +132,38 @@ pub(crate) fn insert(tx: &Connection, sale: Uuid, offer: &Offer, quantity: Quant
         offer.unit.as_str(),
         offer.price,
         quantity.thousandths(),
-        offer.tax_rate
+        offer.tax_rate,
+        origin.as_str()
     ])?;
     Ok(tx.last_insert_rowid())
 }
 
-pub(crate) fn set_quantity(tx: &Connection, id: i64, quantity: Quantity) -> Result<(), TillError> {
-    tx.prepare_cached("UPDATE lines SET quantity = ?2 WHERE id = ?1")?.execute(params![id, quantity.thousandths()])?;
+/// Writes a line of an open sale as it is to be, also one that was removed.
+pub(crate) fn write(tx: &Connection, sale: Uuid, line: &LineRow) -> Result<(), TillError> {
+    let (percent, amount) = Asked::columns(line.discount);
+    tx.prepare_cached(
+        "INSERT INTO lines (id, sale_id, sku, name, unit, unit_price, quantity, tax_rate, origin, list_price, note,
+             discount_percent, discount_amount)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         ON CONFLICT (id) DO UPDATE SET unit_price = excluded.unit_price, quantity = excluded.quantity,
+             list_price = excluded.list_price, note = excluded.note, discount_percent = excluded.discount_percent,
+             discount_amount = excluded.discount_amount",
+    )?
+    .execute(params![
+        line.id,
+        sale.to_string(),
+        line.sku,
+        line.name,
+        line.unit.as_str(),
+        line.unit_price,
+        line.quantity.thousandths(),
+        line.tax_rate.thousandths(),
+        line.origin.as_str(),
+        line.list_price,
+        line.note,
+        percent,
+        amount
+    ])?;
     Ok(())
 }
 

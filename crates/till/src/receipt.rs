@@ -29,7 +29,7 @@ pub struct Receipt {
 /// The receipt of a sale that is paid, or under payment and then says so.
 pub(crate) fn receipt(conn: &Connection, sale_id: Uuid) -> Result<Receipt, TillError> {
     let sale = sale::read(conn, sale_id)?;
-    if sale.state == SaleState::Open {
+    if matches!(sale.state, SaleState::Open | SaleState::Dropped) {
         return Err(TillError::SaleChanged("this sale has no receipt: it is not paid".to_owned()));
     }
     let lines = write(&sale, &settings::read(conn)?);

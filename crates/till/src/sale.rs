@@ -2,8 +2,8 @@
 //! rows from Pay on.
 
 use crate::{
-    Operation, SaleState, TenderKind, TenderState, TillError, Unit, lines, lines::LineRow, operations, sales,
-    sales::SaleRow, tenders, tenders::TenderRow,
+    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, lines, lines::LineRow, operations,
+    sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
 };
 use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Tender as Paid};
 use jiff::Timestamp;
@@ -24,6 +24,8 @@ pub struct Sale {
     pub state: SaleState,
     /// Whether it is out of the way: put aside, or completed and followed by another.
     pub held: bool,
+    /// The name under which it was parked.
+    pub name: Option<String>,
     /// The articles, in the order in which they were rung up.
     pub lines: Vec<SaleLine>,
     /// The tax table, lowest rate first.
@@ -34,8 +36,12 @@ pub struct Sale {
     pub tax: i64,
     /// The tip.
     pub tip: i64,
+    /// The tip as it was asked for.
+    pub tip_asked: Option<Asked>,
     /// The discount on the sale, beside those of its lines.
     pub discount: i64,
+    /// The same as it was asked for.
+    pub discount_asked: Option<Asked>,
     /// What is to pay.
     pub total: i64,
     /// What is paid: approved by the bank or taken in cash.
@@ -50,6 +56,8 @@ pub struct Sale {
     pub tenders: Vec<Tender>,
     /// The number of its receipt, once it is completed.
     pub receipt_number: Option<i64>,
+    /// What the next undo takes back: the word of that change, such as `line-removed`.
+    pub undo: Option<String>,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was completed.
@@ -78,10 +86,20 @@ pub struct SaleLine {
     pub gross: i64,
     /// What was taken off: the line's own discount and its share of the sale's.
     pub discount: i64,
+    /// Its share of the sale's discount alone.
+    pub sale_discount: i64,
+    /// The line's own discount as it was asked for.
+    pub discount_asked: Option<Asked>,
     /// What is left.
     pub total: i64,
     /// Percent, as the shortest decimal.
     pub tax_rate: String,
+    /// How its price came.
+    pub origin: Origin,
+    /// The price before a cashier set another.
+    pub list_price: Option<i64>,
+    /// What the cashier noted.
+    pub note: Option<String>,
 }
 
 /// One rate of the tax table.
@@ -149,9 +167,11 @@ pub(crate) fn price(sale: &SaleRow, lines: &[LineRow]) -> Result<Priced, PriceEr
                 unit_price: line.unit_price,
                 quantity: line.quantity,
                 tax_rate: line.tax_rate,
-                discount: None,
+                discount: line.discount.map(Asked::discount),
             })
             .collect(),
+        discount: sale.terms.discount.map(Asked::discount),
+        tip: sale.terms.tip.map(Asked::tip),
         ..Cart::new(currency)
     })
 }
@@ -212,6 +232,7 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         number: sale.number,
         state: sale.state,
         held: sale.held,
+        name: sale.name.clone(),
         lines: line_rows
             .iter()
             .zip(figures.lines)
@@ -226,7 +247,9 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         net: figures.net,
         tax: figures.tax,
         tip: figures.tip,
+        tip_asked: sale.terms.tip,
         discount: figures.discount,
+        discount_asked: sale.terms.discount,
         total: figures.total,
         paid,
         due: balance.rest,
@@ -234,6 +257,7 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         currency: sale.currency,
         tenders: tender_rows.iter().map(|row| show_tender(conn, row)).collect::<Result<_, _>>()?,
         receipt_number: sale.receipt_number,
+        undo: undo::next(conn, sale)?,
         created_at: sale.created_at,
         completed_at: sale.completed_at,
     })
@@ -250,8 +274,13 @@ fn show_line(row: &LineRow, priced: PricedLine, position: u32) -> SaleLine {
         quantity: row.quantity.to_string(),
         gross: priced.gross,
         discount: priced.gross - priced.total,
+        sale_discount: priced.sale_discount,
+        discount_asked: row.discount,
         total: priced.total,
         tax_rate: row.tax_rate.to_string(),
+        origin: row.origin,
+        list_price: row.list_price,
+        note: row.note.clone(),
     }
 }
 

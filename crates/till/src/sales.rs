@@ -1,6 +1,6 @@
 //! The rows of sales: what they are, and their way from open to paying to completed.
 
-use crate::{Settings, TillError, audit::Signature, clock, columns};
+use crate::{Asked, Settings, TillError, asked::Terms, audit::Signature, clock, columns};
 use checkout::{CashRounding, CashRule, Priced};
 use jiff::Timestamp;
 use protocol::Currency;
@@ -18,19 +18,23 @@ pub enum SaleState {
     Paying,
     /// Paid in full, with its receipt number.
     Completed,
+    /// Given up, and never paid.
+    Dropped,
 }
 
 impl SaleState {
-    /// The word in the database and in JSON.
+    /// The word in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Paying => "paying",
             Self::Completed => "completed",
+            Self::Dropped => "dropped",
         }
     }
 
+    /// The state of a row. One that was dropped is open there, which means that it was never paid.
     fn read(word: &str) -> Option<Self> {
         [Self::Open, Self::Paying, Self::Completed].into_iter().find(|state| state.as_str() == word)
     }
@@ -62,10 +66,14 @@ pub(crate) struct SaleRow {
     pub(crate) receipt_number: Option<i64>,
     pub(crate) created_at: Timestamp,
     pub(crate) completed_at: Option<Timestamp>,
+    /// Under which it was parked.
+    pub(crate) name: Option<String>,
+    pub(crate) terms: Terms,
 }
 
 const COLUMNS: &str = "id, state, held, currency, prices_include_tax, cash_step, cash_rounding, number,
-    net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at, has_cart";
+    net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at, has_cart, name,
+    discount_percent, discount_amount, tip_percent, tip_amount, dropped_at";
 
 fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
     let frozen = match row.get::<_, Option<i64>>(8)? {
@@ -75,9 +83,10 @@ fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
         None => None,
     };
     let rounding = columns::word(row, 6, CashRounding::parse)?;
+    let was_dropped = row.get::<_, Option<i64>>(23)?.is_some();
     Ok(SaleRow {
         id: columns::uuid(row, 0)?,
-        state: columns::word(row, 1, SaleState::read)?,
+        state: if was_dropped { SaleState::Dropped } else { columns::word(row, 1, SaleState::read)? },
         held: row.get(2)?,
         currency: columns::currency(row, 3)?,
         prices_include_tax: row.get(4)?,
@@ -90,6 +99,8 @@ fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
         created_at: columns::timestamp(row, 15)?,
         completed_at: columns::optional_timestamp(row, 16)?,
         has_cart: row.get(17)?,
+        name: row.get(18)?,
+        terms: Terms { discount: Asked::read(row, 19)?, tip: Asked::read(row, 21)? },
     })
 }
 
@@ -113,7 +124,7 @@ pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> 
 pub(crate) fn held(conn: &Connection, limit: u32) -> Result<Vec<SaleRow>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM sales INDEXED BY sales_put_aside
-         WHERE held = 1 AND has_cart = 1 AND state <> 'completed' ORDER BY created_at, id LIMIT ?1"
+         WHERE held = 1 AND has_cart = 1 AND state <> 'completed' AND dropped_at IS NULL ORDER BY created_at, id LIMIT ?1"
     ))?;
     let rows = statement.query_map([limit], sale)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -159,7 +170,33 @@ pub(crate) fn set_held(tx: &Connection, signature: &Signature, id: Uuid, held: b
     Ok(())
 }
 
-/// Drops an open sale that was never under payment; its lines must be gone.
+/// Puts an open sale aside under a name.
+pub(crate) fn park(tx: &Connection, signature: &Signature, id: Uuid, name: &str) -> Result<(), TillError> {
+    tx.prepare_cached("UPDATE sales SET held = 1, name = ?2, updated_at = ?3 WHERE id = ?1")?.execute(params![
+        id.to_string(),
+        name,
+        signature.at.as_millisecond()
+    ])?;
+    Ok(())
+}
+
+/// Gives an open sale up. Its row and its lines stay.
+pub(crate) fn mark_dropped(tx: &Connection, signature: &Signature, id: Uuid) -> Result<(), TillError> {
+    tx.prepare_cached("UPDATE sales SET held = 1, dropped_at = ?2, updated_at = ?2 WHERE id = ?1")?
+        .execute(params![id.to_string(), signature.at.as_millisecond()])?;
+    Ok(())
+}
+
+pub(crate) fn set_terms(tx: &Connection, id: Uuid, terms: Terms) -> Result<(), TillError> {
+    let (discount, tip) = (Asked::columns(terms.discount), Asked::columns(terms.tip));
+    tx.prepare_cached(
+        "UPDATE sales SET discount_percent = ?2, discount_amount = ?3, tip_percent = ?4, tip_amount = ?5 WHERE id = ?1",
+    )?
+    .execute(params![id.to_string(), discount.0, discount.1, tip.0, tip.1])?;
+    Ok(())
+}
+
+/// Deletes a sale that was begun and never used; its lines must be gone.
 pub(crate) fn delete(tx: &Connection, id: Uuid) -> Result<(), TillError> {
     tx.prepare_cached("DELETE FROM sales WHERE id = ?1")?.execute([id.to_string()])?;
     Ok(())

@@ -11,6 +11,7 @@ pub(crate) fn schema() -> Schema {
     migrations.extend([
         Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
         Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
+        Migration { version: 5, name: "sale", sql: include_str!("migrations/005_sale.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }

@@ -1,6 +1,6 @@
 //! The shop's settings, a name and a text each.
 
-use crate::TillError;
+use crate::{ScaleBarcodes, TillError};
 use checkout::{CashRounding, CashRule};
 use protocol::{Currency, holds_card_number};
 use rusqlite::{Connection, params};
@@ -25,6 +25,8 @@ pub struct Settings {
     pub prices_include_tax: bool,
     /// How the part paid in cash is rounded.
     pub cash: CashRule,
+    /// What the codes carry that this shop's scales print.
+    pub scale_barcodes: ScaleBarcodes,
 }
 
 impl Default for Settings {
@@ -36,6 +38,7 @@ impl Default for Settings {
             currency: Currency::EUR,
             prices_include_tax: true,
             cash: CashRule::EXACT,
+            scale_barcodes: ScaleBarcodes::default(),
         }
     }
 }
@@ -58,7 +61,7 @@ impl Settings {
         Ok(())
     }
 
-    fn rows(&self) -> [(&'static str, String); 6] {
+    fn rows(&self) -> [(&'static str, String); 7] {
         [
             ("shop_name", self.shop_name.clone()),
             ("till_name", self.till_name.clone()),
@@ -66,6 +69,7 @@ impl Settings {
             ("prices_include_tax", u8::from(self.prices_include_tax).to_string()),
             ("cash_step", self.cash.step().to_string()),
             ("cash_rounding", self.cash.rounding().as_str().to_owned()),
+            ("scale_barcodes", self.scale_barcodes.to_string()),
         ]
     }
 }
@@ -85,6 +89,7 @@ pub(crate) fn read(conn: &Connection) -> Result<Settings, TillError> {
         currency: text("currency")?.parse().map_err(|_| damaged("currency"))?,
         prices_include_tax: text("prices_include_tax")? == "1",
         cash: CashRule::new(step, rounding).ok_or_else(|| damaged("cash_step"))?,
+        scale_barcodes: text("scale_barcodes")?.parse().map_err(|_| damaged("scale_barcodes"))?,
     })
 }
 

@@ -3,12 +3,16 @@
 mod cart;
 mod chance;
 mod charge;
+mod editing;
 mod frozen;
+mod labels;
+mod parking;
 mod pay;
 mod queue;
 mod receipt;
 mod settling;
 mod uncertain;
+mod undo;
 
 use crate::{CardPayment, Operation, Sale, State, Till, audit, audit::Signature, pay as paying};
 use jiff::Timestamp;

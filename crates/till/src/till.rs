@@ -1,6 +1,7 @@
 //! The till itself: one data folder, its lock, its file, and what can be done with them.
 
 mod catalogue;
+mod editing;
 mod paying;
 mod payments;
 mod selling;

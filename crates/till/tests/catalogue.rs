@@ -40,6 +40,7 @@ async fn a_new_till_has_the_demo_catalogue_once() -> Checked {
             unit: Unit::Piece,
             favourite: true,
             tax_rate: "7".into(),
+            open_price: false,
         }
     );
     Ok(())

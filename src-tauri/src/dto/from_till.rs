@@ -15,7 +15,7 @@ impl From<till::Category> for Category {
 
 impl From<till::Article> for Article {
     fn from(article: till::Article) -> Self {
-        let till::Article { sku, name, price, category, colour, unit, favourite, tax_rate } = article;
+        let till::Article { sku, name, price, category, colour, unit, favourite, tax_rate, open_price: _ } = article;
         Self { sku, name, price: Minor(price), category, colour, unit: unit.into(), favourite, tax_rate }
     }
 }
@@ -61,6 +61,8 @@ impl From<till::SaleState> for SaleState {
             till::SaleState::Open => Self::Open,
             till::SaleState::Paying => Self::Paying,
             till::SaleState::Completed => Self::Completed,
+            // None comes to the window: it is neither in front nor put aside. Closed is what it is.
+            till::SaleState::Dropped => Self::Completed,
         }
     }
 }

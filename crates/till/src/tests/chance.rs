@@ -1,8 +1,8 @@
 //! Whatever a cashier and a bank do in whatever order, the file adds up.
 
 use super::{Checked, Scene};
-use crate::{CardPayment, CashPayment, Operation, Sale, SaleState, Settings, State, TillError};
-use checkout::{CashRounding, CashRule};
+use crate::{Asked, CardPayment, CashPayment, Operation, Sale, SaleState, Settings, State, TillError};
+use checkout::{CashRounding, CashRule, Rate};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
@@ -18,6 +18,18 @@ enum Step {
     Hold,
     Resume,
     New,
+    Park,
+    Drop,
+    Undo,
+    Override(i64),
+    DiscountLine(Asked),
+    DiscountSale(Asked),
+    Tip(Asked),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let percent = (0..=100_000_i64).prop_filter_map("a rate", |rate| Rate::from_thousandths(rate).ok());
+    prop_oneof![percent.prop_map(Asked::Percent), (0..600_i64).prop_map(Asked::Amount)]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -37,6 +49,13 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Hold),
         1 => Just(Step::Resume),
         1 => Just(Step::New),
+        1 => Just(Step::Park),
+        1 => Just(Step::Drop),
+        1 => Just(Step::Undo),
+        1 => (0..500_i64).prop_map(Step::Override),
+        1 => asked().prop_map(Step::DiscountLine),
+        1 => asked().prop_map(Step::DiscountSale),
+        1 => asked().prop_map(Step::Tip),
     ]
 }
 
@@ -93,18 +112,41 @@ async fn take(scene: &Scene, step: Step, begun: &mut Vec<Operation>) -> Checked 
         Step::New => {
             allowed(till.new_sale().await)?;
         }
+        Step::Park => {
+            allowed(till.park_sale(sale.id, "a name").await)?;
+        }
+        Step::Drop => {
+            allowed(till.drop_sale(sale.id).await)?;
+        }
+        Step::Undo => {
+            allowed(till.undo(sale.id).await)?;
+        }
+        Step::Override(price) => {
+            allowed(till.set_price(sale.lines.first().map_or(0, |line| line.id), price).await)?;
+        }
+        Step::DiscountLine(asked) => {
+            allowed(till.discount_line(sale.lines.last().map_or(0, |line| line.id), Some(asked)).await)?;
+        }
+        Step::DiscountSale(asked) => {
+            allowed(till.discount_sale(sale.id, Some(asked)).await)?;
+        }
+        Step::Tip(asked) => {
+            allowed(till.set_tip(sale.id, Some(asked)).await)?;
+        }
     }
     Ok(())
 }
 
 fn assert_adds_up(sale: &Sale) {
-    assert_eq!(sale.lines.iter().map(|line| line.total).sum::<i64>(), sale.total);
-    assert_eq!(sale.taxes.iter().map(|tax| tax.net + tax.tax).sum::<i64>(), sale.total);
+    assert_eq!(sale.lines.iter().map(|line| line.total).sum::<i64>(), sale.total - sale.tip);
+    assert_eq!(sale.lines.iter().map(|line| line.sale_discount).sum::<i64>(), sale.discount);
+    assert_eq!(sale.taxes.iter().map(|tax| tax.net + tax.tax).sum::<i64>(), sale.total - sale.tip);
+    assert!(sale.lines.iter().all(|line| line.gross - line.discount == line.total && line.total >= 0));
     assert!(sale.due >= 0 && sale.paid >= 0);
     let covered: i64 = sale.tenders.iter().filter(|tender| tender.state.counts()).map(|tender| tender.amount).sum();
     assert_eq!(sale.total + sale.rounding, covered + sale.due, "{sale:?}");
     match sale.state {
-        SaleState::Open => assert_eq!(covered, 0),
+        SaleState::Open | SaleState::Dropped => assert_eq!(covered, 0),
         SaleState::Paying => {}
         SaleState::Completed => assert_eq!((sale.due, sale.paid), (0, covered)),
     }

@@ -112,10 +112,16 @@ async fn a_sale_is_frozen_whole_or_not_at_all() -> Checked {
     let scene = Scene::new()?;
     let sale = scene.sale().await?;
     let file = scene.file()?;
-    let born_paying = "INSERT INTO sales
-        SELECT '00000000-0000-4000-8000-000000000000', 'paying', 1, 1, currency, prices_include_tax, cash_step, cash_rounding, 1,
-            1, 0, 0, 0, 1, NULL, NULL, created_at, updated_at, NULL FROM sales";
-    refuses(&file, born_paying, "a sale begins open");
+    let born = |state: &str, figures: &str, dropped_at: &str| {
+        format!(
+            "INSERT INTO sales (id, state, held, has_cart, currency, prices_include_tax, cash_step, cash_rounding, created_at,
+                 updated_at, number, net, tax, tip, discount, total, dropped_at)
+             SELECT '00000000-0000-4000-8000-000000000000', '{state}', 1, 1, currency, prices_include_tax, cash_step,
+                 cash_rounding, created_at, updated_at, {figures}, {dropped_at} FROM sales"
+        )
+    };
+    refuses(&file, &born("paying", "1, 1, 0, 0, 0, 1", "NULL"), "a sale begins open");
+    refuses(&file, &born("open", "NULL, NULL, NULL, NULL, NULL, NULL", "0"), "a sale begins open");
     let freeze = |net: i64, tax: i64, discount: i64| {
         format!(
             "UPDATE sales SET state = 'paying', number = 1, net = {net}, tax = {tax}, tip = 0, discount = {discount},
@@ -188,7 +194,7 @@ async fn the_audit_only_grows() -> Checked {
     Ok(())
 }
 
-fn refuses(file: &rusqlite::Connection, change: &str, reason: &str) {
+pub(super) fn refuses(file: &rusqlite::Connection, change: &str, reason: &str) {
     let refused = file.execute(change, []).expect_err(change).to_string();
     assert!(refused.contains(reason), "{change}: {refused}");
 }

@@ -1,6 +1,10 @@
 //! Catalogue and settings.
 
-use crate::{ArticleQuery, Articles, Category, Settings, Till, TillError, audit, catalogue, settings};
+use crate::{
+    ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Settings,
+    Till, TillError, audit, audit::Signature, catalogue, settings,
+};
+use rusqlite::Connection;
 use store::Priority;
 
 impl Till {
@@ -45,5 +49,109 @@ impl Till {
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn articles(&self, query: ArticleQuery) -> Result<Articles, TillError> {
         self.read(move |conn| catalogue::articles(conn, &query)).await
+    }
+
+    /// One article with all that the shop keeps of it.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn article(&self, sku: &str) -> Result<ArticleDetails, TillError> {
+        let sku = sku.to_owned();
+        self.read(move |conn| catalogue::article(conn, &sku)).await
+    }
+
+    /// Makes an article, at the end of the catalogue; or, with the SKU that it has so far, changes one. Gives it as it is kept.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidArticle`], also for an SKU or barcode that another article has; [`TillError::NotFound`] for a category
+    /// or an article that is not there.
+    pub async fn save_article(
+        &self,
+        before: Option<&str>,
+        article: ArticleDetails,
+    ) -> Result<ArticleDetails, TillError> {
+        let before = before.map(str::to_owned);
+        self.change_catalogue(move |tx, signature| catalogue::save_article(tx, signature, before.as_deref(), article))
+            .await
+    }
+
+    /// Shows an article first, or no more.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn set_favourite(&self, sku: &str, favourite: bool) -> Result<(), TillError> {
+        let sku = sku.to_owned();
+        let change = move |tx: &Connection, signature: &Signature| {
+            let article = ArticleDetails { favourite, ..catalogue::article(tx, &sku)? };
+            catalogue::save_article(tx, signature, Some(&sku), article).map(drop)
+        };
+        self.change_catalogue(change).await
+    }
+
+    /// Removes an article. Lines that it was sold or rung up on keep their own copy of it.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn remove_article(&self, sku: &str) -> Result<(), TillError> {
+        let sku = sku.to_owned();
+        self.change_catalogue(move |tx, signature| catalogue::remove_article(tx, signature, &sku)).await
+    }
+
+    /// Makes a category, after the others, or changes the one of this id.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidArticle`].
+    pub async fn save_category(&self, category: CategoryDetails) -> Result<(), TillError> {
+        self.change_catalogue(move |tx, signature| catalogue::save_category(tx, signature, &category)).await
+    }
+
+    /// Removes a category that no article is in.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`], [`TillError::CategoryInUse`].
+    pub async fn remove_category(&self, id: &str) -> Result<(), TillError> {
+        let id = id.to_owned();
+        self.change_catalogue(move |tx, signature| catalogue::remove_category(tx, signature, &id)).await
+    }
+
+    /// Brings a catalogue in from CSV, as [`Till::export_catalogue`] writes it: all of it in one commit, or nothing. `tell` hears of
+    /// the progress, on another thread; what it hears of is saved only when this answers. Nothing else is saved meanwhile, some
+    /// seconds for 50,000 articles.
+    ///
+    /// The first row names the columns: `sku`, `name`, `category` (an id), `unit` (`piece` or `weight`), `price` (a decimal, or
+    /// `open`), `tax_rate` (percent), `colour` (`#rrggbb`), `favourite` (`yes` or `no`), `barcodes` (with spaces between them). They
+    /// may stand in any order, told apart by `,` or `;`. A row without an SKU is a category: its id, name and colour.
+    ///
+    /// # Errors
+    /// [`TillError::Import`] with every error of the file up to 100, each with its line.
+    pub async fn import_catalogue(
+        &self,
+        csv: Vec<u8>,
+        mode: ImportMode,
+        tell: impl Fn(ImportProgress) + Send + 'static,
+    ) -> Result<Imported, TillError> {
+        // Read before the writer is asked: it has better to do.
+        let draft = self.read(move |conn| catalogue::draft(conn, &csv)).await?;
+        let signature = self.signature();
+        let import = move |tx: &Connection| catalogue::import(tx, &signature, draft, mode, &tell);
+        self.inner.store.write(Priority::Background, import).await.map_err(|error| self.not_written(error))
+    }
+
+    /// The whole catalogue as CSV in UTF-8, which brings the same catalogue back, in its order. A spreadsheet opens it and computes
+    /// nothing of it.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn export_catalogue(&self) -> Result<Vec<u8>, TillError> {
+        self.read(catalogue::export).await
+    }
+
+    async fn change_catalogue<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
+    ) -> Result<T, TillError> {
+        let signature = self.signature();
+        let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
+        done.map_err(|error| self.not_written(error))
     }
 }

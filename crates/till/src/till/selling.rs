@@ -17,14 +17,28 @@ impl Till {
     }
 
     /// Rings up an article by SKU or barcode: one of it, or the quantity given as a decimal with up to three places. The
-    /// same article again raises the quantity.
+    /// same article again raises the quantity. A code that one of the shop's scales printed, see
+    /// [`Settings::scale_barcodes`](crate::Settings::scale_barcodes), is a line of its own with the weight or price it carries.
     ///
     /// # Errors
-    /// [`TillError::UnknownArticle`], [`TillError::InvalidQuantity`], or [`TillError::SaleFrozen`] while the sale in front
-    /// is under payment.
+    /// [`TillError::UnknownArticle`], [`TillError::PriceNeeded`] where the article has no price: then [`Till::add_at_price`],
+    /// [`TillError::InvalidQuantity`], [`TillError::InvalidBarcode`] where a code was misread, or
+    /// [`TillError::SaleFrozen`] while the sale in front is under payment.
     pub async fn add_article(&self, code: &str, quantity: Option<&str>) -> Result<Sale, TillError> {
+        self.ring_up(code, quantity, None).await
+    }
+
+    /// Rings up an article that has no price of its own, at this one, in minor units; always as a line of its own.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidPrice`], also where the article has a price; else as [`Till::add_article`].
+    pub async fn add_at_price(&self, code: &str, quantity: Option<&str>, price: i64) -> Result<Sale, TillError> {
+        self.ring_up(code, quantity, Some(price)).await
+    }
+
+    async fn ring_up(&self, code: &str, quantity: Option<&str>, price: Option<i64>) -> Result<Sale, TillError> {
         let (code, quantity) = (code.to_owned(), quantity.map(str::to_owned));
-        self.change_sale(move |tx, signature| cart::add_article(tx, signature, &code, quantity.as_deref())).await
+        self.change_sale(move |tx, signature| cart::add_article(tx, signature, &code, quantity.as_deref(), price)).await
     }
 
     /// Sets the quantity of a line: a decimal above zero with up to three places, whole for articles sold by the piece.
@@ -45,7 +59,7 @@ impl Till {
         self.change_sale(move |tx, signature| cart::remove_line(tx, signature, line_id)).await
     }
 
-    /// Removes all lines of the sale in front.
+    /// Removes all lines of the sale in front, with its discount and tip.
     ///
     /// # Errors
     /// [`TillError::SaleFrozen`] while it is under payment.
