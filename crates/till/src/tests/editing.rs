@@ -16,6 +16,9 @@ async fn an_overridden_price_keeps_the_one_before() -> Checked {
     assert_eq!(scene.till.set_price(line, 200).await?, sale);
     // The same article again is at the list's price, and no part of that line.
     assert_eq!(scene.till.add_article("BAK-201", None).await?.lines.len(), 3);
+    // Nor is it where the list's price has become just that.
+    scene.file()?.execute("UPDATE articles SET price = 200 WHERE sku = 'BAK-201'", [])?;
+    assert_eq!(scene.till.add_article("BAK-201", None).await?.lines.len(), 4);
     let sale = scene.till.set_price(line, 185).await?;
     assert_eq!((sale.lines[0].unit_price, sale.lines[0].list_price), (185, None));
     for price in [-1, 100_000_000, i64::MAX] {

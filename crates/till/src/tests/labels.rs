@@ -37,9 +37,12 @@ async fn a_weight_is_the_quantity_and_each_label_a_line_of_its_own() -> Checked 
         sale.lines.iter().map(|line| (line.quantity.as_str(), line.total, line.unit_price, line.origin)).collect();
     let label = |quantity, total| (quantity, total, 199, Origin::Label);
     assert_eq!(lines, [("0.455", 91, 199, Origin::Article), label("0.455", 91), label("0.333", 66)]);
-    // More of it by hand goes to the line that was rung up by hand.
+    // More of it by hand goes to the line that was rung up by hand, and to no label's.
     let sale = scene.till.add_article("PRO-301", Some("1")).await?;
     assert_eq!(sale.lines.iter().map(|line| line.quantity.as_str()).collect::<Vec<_>>(), ["1.455", "0.455", "0.333"]);
+    scene.till.remove_line(sale.lines[0].id).await?;
+    let sale = scene.till.add_article("PRO-301", Some("2")).await?;
+    assert_eq!(sale.lines.iter().map(|line| line.quantity.as_str()).collect::<Vec<_>>(), ["0.455", "0.333", "2"]);
     Ok(())
 }
 
@@ -57,6 +60,7 @@ async fn the_price_on_the_label_is_what_the_line_costs() -> Checked {
                 ("12345", Unit::Weight) => assert_eq!((line.unit_price, &line.note), (1_890, &None)),
                 // No whole gram costs just that.
                 ("12345", Unit::Piece) => {
+                    assert!((1..=price).all(|gram| (gram * 1_890 + 500) / 1_000 != price), "{price} is a weight");
                     assert_eq!((line.quantity.as_str(), line.unit_price), ("1", price));
                     assert_eq!(line.note.as_deref(), Some("18.90 per kg"));
                 }
