@@ -39,6 +39,7 @@ impl From<TillError> for CommandError {
     fn from(error: TillError) -> Self {
         let code = match error {
             TillError::Storage(_)
+            | TillError::NotOpened(_)
             | TillError::NotRead(_)
             | TillError::Damaged(_)
             | TillError::Unreadable(_)

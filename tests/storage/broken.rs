@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::{
     harness::{bank::Bank, relay::Relay, till::Till},
-    said::{AMOUNT, PAY, SYNC, SYNC_SHORT, done, ended, keys, reason, refusal},
+    said::{AMOUNT, PAY, SYNC, SYNC_SHORT, done, ended, keys, lines, reason, refusal},
 };
 
 /// A page of SQLite's, in bytes.
@@ -117,6 +117,9 @@ async fn a_file_that_is_cut_or_no_database_is_refused_and_left_as_it_is() -> Res
     Ok(())
 }
 
+/// Of a click whose operation is there.
+const KNOWN: [&str; 2] = ["--intent", "known"];
+
 /// What became of a till with one page of garbage.
 #[derive(Default, Debug)]
 struct Pages {
@@ -132,7 +135,8 @@ async fn with_any_page_broken_nothing_is_charged_twice_and_no_good_end_is_told()
     let folder = tempfile::tempdir()?;
     let whole = Till::in_folder(folder.path());
     let bank = Bank::start(folder.path()).await?;
-    let told = whole.pay(CLICKS, AMOUNT, "tok_visa").await?;
+    let mut told = whole.pay(CLICKS, AMOUNT, "tok_visa").await?;
+    told.extend(keys(&done(&mut whole.start("known", &[PAY, &KNOWN].concat(), None)?).await?));
     let bytes = &fs::read(whole.data().join("till.db"))?;
     let (whole, bank, told) = (&whole, &bank, &told);
     let pages = (0..bytes.len() / PAGE).map(|page| async move {
@@ -158,7 +162,7 @@ async fn with_any_page_broken_nothing_is_charged_twice_and_no_good_end_is_told()
         ensure!(moved["charges"] == 1 && moved["charged"]["EUR"] == AMOUNT, "{key}: {moved}");
     }
     let moved = bank.charges().await?;
-    ensure!(moved.count <= i64::try_from(CLICKS)? && moved.euros == moved.count * AMOUNT, "{moved:?}");
+    ensure!(moved.count <= i64::try_from(told.len())? && moved.euros == moved.count * AMOUNT, "{moved:?}");
     Ok(())
 }
 
@@ -169,6 +173,13 @@ async fn with_page_broken(page: usize, bytes: &[u8], whole: &Till, told: &[Strin
     let mut broken = bytes.to_vec();
     StdRng::seed_from_u64(page as u64).fill_bytes(&mut broken[page * PAGE..(page + 1) * PAGE]);
     fs::write(till.data().join("till.db"), &broken)?;
+    // A click that was saved before: nobody may be told that it was not.
+    let mut again = till.start("again", &[PAY, &KNOWN].concat(), None)?;
+    match ended(&mut again).await?.code() {
+        Some(0) => ensure!(keys(&lines(&again)?).last() == told.last(), "another operation: {}", again.printed()?),
+        Some(1) => ensure!(!reason(&again)?.contains("nothing was saved"), "{}", again.said()?),
+        code => anyhow::bail!("{code:?}: {}", again.said()?),
+    }
     // Far longer than it takes, and not as long as this test waits.
     let mut sync = till.start("sync", &["sync", "--until-settled", "--timeout", "30s"], Some(&bank.url))?;
     let status = ended(&mut sync).await?;

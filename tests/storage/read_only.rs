@@ -40,6 +40,8 @@ async fn nothing_is_saved_or_sent([forbid, allow]: [&str; 2]) -> Result<()> {
     let bank = Bank::start(folder.path()).await?;
     let relay = Relay::start(&bank.url).await?;
     let mut told = keys(&done(&mut room.start(&till, "pay", &[PAY, &["--times", "3"]].concat(), None)?).await?);
+    let early = [PAY, &["--intent", "early"]].concat();
+    told.extend(keys(&done(&mut room.start(&till, "early", &early, None)?).await?));
     let file = room.seen(&till.data().join("till.db"));
     let before = std::fs::read(&file)?;
 
@@ -47,6 +49,9 @@ async fn nothing_is_saved_or_sent([forbid, allow]: [&str; 2]) -> Result<()> {
     let late = [PAY, &["--intent", "late"]].concat();
     let said = refusal(&mut room.start(&till, "late", &late, None)?).await?;
     ensure!(said.contains("read-only"), "{said}");
+    // It was saved, and will be sent.
+    let said = refusal(&mut room.start(&till, "early-again", &early, None)?).await?;
+    ensure!(said.contains("read-only") && !said.contains("nothing was saved"), "{said}");
     let said = refusal(&mut room.start(&till, "sync-refused", SYNC_SHORT, Some(&relay.url))?).await?;
     ensure!(said.contains("read-only"), "{said}");
     ensure!(relay.asked().is_empty(), "{:?} left a till that can count nothing", relay.asked());
@@ -59,6 +64,6 @@ async fn nothing_is_saved_or_sent([forbid, allow]: [&str; 2]) -> Result<()> {
     told.extend(keys(&done(&mut room.start(&till, "late-again", &late, None)?).await?));
     done(&mut room.start(&till, "sync", SYNC, Some(&relay.url))?).await?;
     let till = room.bring_out(&till, folder.path())?;
-    ensure!(checker::one_charge_each(&till, &bank, &told).await? == Verdict::all_approved(4));
+    ensure!(checker::one_charge_each(&till, &bank, &told).await? == Verdict::all_approved(5));
     Ok(())
 }

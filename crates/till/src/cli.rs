@@ -189,7 +189,7 @@ fn intent_id(name: &str) -> Uuid {
 /// Saves the charge, `times` over with an intent of its own each, and prints each in the order of saving.
 async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failure> {
     let mut intents = iter::once(charge.intent_id).chain(iter::repeat_with(new_id)).take(times as usize).peekable();
-    let (mut out, mut unprinted) = (Out::new(), None);
+    let (mut out, mut unprinted, mut saved_before) = (Out::new(), None, 0_usize);
     while intents.peek().is_some() {
         let together: Vec<_> = intents
             .by_ref()
@@ -215,8 +215,10 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
                 complain(too_late);
             }
         }
+        saved_before += saved.len();
         if let Some(error) = refused {
-            return Err(error.into());
+            // Whoever takes it for all of them would charge those again.
+            return Err(if saved_before == 0 { error.into() } else { some_saved(saved_before, times, &error) });
         }
     }
     if let Some(error) = unprinted {
@@ -224,6 +226,12 @@ async fn save(till: &Till, charge: Charge, times: u32) -> Result<ExitCode, Failu
         complain(format_args!("saved, but not all could be printed ({error}); `kassa-till operations` shows them"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn some_saved(saved: usize, times: u32, error: &TillError) -> Failure {
+    Failure::Refused(anyhow::anyhow!(
+        "{saved} of {times} payments are saved, printed above, and will be sent; of the others: {error}"
+    ))
 }
 
 /// What was asked of a payment that was there already, and was decided otherwise when it was saved.

@@ -12,6 +12,9 @@ pub enum TillError {
     /// The file can't be written. Nothing was saved and nothing will be sent.
     #[error("nothing was saved or sent: {0}")]
     Storage(String),
+    /// The file can't be opened for writing. Nothing was asked of it yet, so this says nothing of what an earlier click saved.
+    #[error("nothing was done, and what was saved before is as it was: {0}")]
+    NotOpened(String),
     /// The file can't be read now. What was saved and sent before is what it was.
     #[error("{0}")]
     NotRead(String),
@@ -134,9 +137,12 @@ impl TillError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Storage(_) | Self::NotRead(_) | Self::Damaged(_) | Self::Unreadable(_) | Self::Refused(_) => {
-                "storage"
-            }
+            Self::Storage(_)
+            | Self::NotOpened(_)
+            | Self::NotRead(_)
+            | Self::Damaged(_)
+            | Self::Unreadable(_)
+            | Self::Refused(_) => "storage",
             Self::InUse(_) => "in-use",
             Self::SaleChanged(_) => "sale-changed",
             Self::SaleFrozen(_) => "sale-frozen",
@@ -173,7 +179,7 @@ impl TillError {
     /// has its id before it is asked for.
     #[must_use]
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Storage(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_))
+        matches!(self, Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_))
     }
 }
 

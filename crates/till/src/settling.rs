@@ -113,7 +113,7 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::InUse`] where it runs already,
-    /// here or in another process, [`TillError::Storage`] where its lock can't be made, [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't
+    /// here or in another process, [`TillError::NotOpened`] where its lock can't be made, [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't
     /// be read.
     pub fn start_settling(&self, bank: Option<Bank>, shutdown: CancellationToken) -> Result<Settling, TillError> {
         let Some(bank) = bank else { return Ok(Settling { task: None }) };
@@ -171,7 +171,7 @@ impl Till {
 fn not_started(error: StartError) -> TillError {
     match error {
         StartError::Locked(held @ LockError::Held { .. }) => TillError::InUse(held.to_string()),
-        StartError::Locked(error) => TillError::Storage(trouble::of_lock(&error)),
+        StartError::Locked(error) => TillError::NotOpened(trouble::of_lock(&error)),
         // Tables, settings, the runtime: nothing that time mends.
         fault => TillError::Internal(fault.to_string()),
     }

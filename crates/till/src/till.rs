@@ -68,8 +68,15 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::Clock`] where the machine's clock can't be right, [`TillError::InUse`] where another process has the folder, [`TillError::Refused`] where the file is not this
-    /// program's to write, or empty or gone though a till was begun here, [`TillError::Storage`] where it can't be written.
+    /// program's to write, or empty or gone though a till was begun here, [`TillError::NotOpened`] where it can't be written.
     pub fn open(data_dir: &Path) -> Result<Self, TillError> {
+        Self::open_to_write(data_dir).map_err(|error| match error {
+            TillError::Storage(why) => TillError::NotOpened(why),
+            error => error,
+        })
+    }
+
+    fn open_to_write(data_dir: &Path) -> Result<Self, TillError> {
         protocol::check_clock(SystemTime::now()).map_err(|error| TillError::Clock(error.to_string()))?;
         let lock = LockFile::acquire(&data_dir.join(LOCK_NAME)).map_err(|error| match error {
             LockError::Held { pid, .. } => TillError::InUse(format!(
@@ -218,13 +225,15 @@ impl Till {
                 Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
                 Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
             },
-            // Not made: what is there is an earlier click's, perhaps on no disk, perhaps about something else.
-            Err(WriteError::Unproven(error) | WriteError::Storage(error)) => match self.read(find).await {
-                Ok(Some(_)) => Err(TillError::Unreadable(trouble::of_storage(&error))),
-                Ok(None) => Err(TillError::Storage(trouble::of_storage(&error))),
-                Err(unread) => Err(TillError::Unreadable(format!("{}; {unread}", trouble::of_storage(&error)))),
+            Err(error) => match self.not_written(error) {
+                // What is there is an earlier click's, perhaps on no disk, perhaps about something else.
+                TillError::Storage(why) => match self.read(find).await {
+                    Ok(None) => Err(TillError::Storage(why)),
+                    Ok(Some(_)) => Err(TillError::Unreadable(why)),
+                    Err(unread) => Err(TillError::Unreadable(format!("{why}; {unread}"))),
+                },
+                other => Err(other),
             },
-            Err(error) => Err(self.not_written(error)),
         }
     }
 

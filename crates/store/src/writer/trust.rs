@@ -100,7 +100,8 @@ impl Thread {
             if matches!(self.trust, Trust::Opened { .. }) {
                 // A file that is held is found out by one wait, and not by one for the log and another for the commit.
                 take_and_let_go(&self.connection)?;
-                empty_log(&self.connection)?;
+                // A reader may keep it from being emptied: that costs nobody a wait.
+                pragmas::without_waiting(&self.connection, empty_log)?;
             }
             commit_header(&self.connection)?;
             self.gone().map_or(Ok(()), Err)

@@ -25,7 +25,7 @@ fn why_settling_cannot_start_is_told_as_what_it_is() -> Checked {
     let lock = scene.dir.path().join("data/till.db.settling");
     std::fs::create_dir(&lock)?;
     let told = start();
-    assert!(matches!(&told, Err(TillError::Storage(why)) if why.contains("till.db.settling")), "{told:?}");
+    assert!(matches!(&told, Err(TillError::NotOpened(why)) if why.contains("till.db.settling")), "{told:?}");
     std::fs::remove_dir(&lock)?;
 
     let held = store::LockFile::acquire(&lock)?;
