@@ -6,6 +6,7 @@ mod charge;
 mod editing;
 mod frozen;
 mod labels;
+mod migrating;
 mod parking;
 mod pay;
 mod queue;

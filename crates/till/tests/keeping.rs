@@ -195,6 +195,20 @@ async fn what_goes_out_comes_in_as_the_same_catalogue_to_the_byte() -> Checked {
 }
 
 #[tokio::test]
+async fn in_place_of_the_catalogue_a_table_brings_its_own_order() -> Checked {
+    let (till, _dir) = till()?;
+    let csv = "sku,name,category,colour,price\n,Second,bakery,#111111,\n,First,cafe,#222222,\n\
+               BAK-202,Two,bakery,,1\nCAF-101,Three,cafe,,2\nBAK-201,One,bakery,,3\n";
+    let done = import(&till, csv, ImportMode::Replace).await?;
+    assert_eq!(done, Imported { changed: 3, removed: 45, ..Imported::default() });
+    let names: Vec<_> = till.categories().await?.into_iter().map(|category| category.name).collect();
+    assert_eq!(names, ["Second", "First"]);
+    // All three are favourites.
+    assert_eq!(search(&till, "").await?, ["Two", "Three", "One"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_table_from_a_spreadsheet_is_read() -> Checked {
     let (till, _dir) = till()?;
     // A mark of UTF-8, semicolons, decimal commas, columns in another order, blank lines, quotes, and an old Mac's line ends.
