@@ -21,6 +21,9 @@ enum What {
     /// The outbox beside raw SQLite, a bare client and two job queues; `--help` builds it and tells its flags
     #[command(disable_help_flag = true)]
     Outbox(Flags),
+    /// The till over files of every size; `--help` builds it and tells its flags
+    #[command(disable_help_flag = true)]
+    Till(Flags),
 }
 
 #[derive(Args)]
@@ -38,6 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.what {
         What::Bank(Flags { flags }) => bank(flags),
         What::Outbox(Flags { flags }) => outbox(flags),
+        What::Till(Flags { flags }) => till(flags),
     }
 }
 
@@ -65,6 +69,12 @@ fn outbox(flags: &[OsString]) -> Result<()> {
     }
     let bench = target().join("release/outbox-bench");
     step("Measuring the outbox", || succeed(program(bench).arg("run").args(flags)))
+}
+
+fn till(flags: &[OsString]) -> Result<()> {
+    step("Building the till's bench", || build(&["till-bench"]))?;
+    let bench = target().join("release/till-bench");
+    step("Measuring the till", || succeed(program(bench).arg("run").args(flags)))
 }
 
 fn build_peer(peer: &str) -> Result<()> {
