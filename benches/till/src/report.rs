@@ -28,7 +28,8 @@ pub(crate) fn search(all: &[Searched]) -> String {
         let mut cells = vec![typed.name().to_owned()];
         for (_, latencies) in all.iter().filter_map(|searched| searched.latencies.get(at)) {
             cells.extend(
-                [latencies.quantile_ms(0.5), latencies.quantile_ms(0.99), latencies.max_ms()].map(table::rounded),
+                [latencies.quantile_ms(0.5), latencies.quantile_ms(0.99), latencies.max_ms()]
+                    .map(|ms| format!("{ms:.2}")),
             );
         }
         table.row(cells);

@@ -250,7 +250,8 @@ async fn every_error_is_told_with_its_line_and_nothing_is_half_done() -> Checked
                ,Without SKU,bakery,,1.00,,,,\n\
                ,Books,books,,,,green,,\n\
                N-10,Dear,bakery,piece,1000000.00,7,,,\n\
-               N-11,Much,bakery,piece,1.005,7,,,\n";
+               N-11,Much,bakery,piece,1.005,7,,,\n\
+               N-12,Rounded,bakery,piece,1.00,7,,,4.00638E+12\n";
     let told = errors(import(&till, csv, ImportMode::Merge).await)?;
     assert_eq!(
         places(&told),
@@ -270,6 +271,7 @@ async fn every_error_is_told_with_its_line_and_nothing_is_half_done() -> Checked
             "15 colour",
             "16 price",
             "17 price",
+            "18 barcodes",
         ]
     );
     assert_eq!(told[11].message, "is empty: an article must have one, and a category has neither price nor unit");

@@ -297,10 +297,15 @@ impl Row<'_> {
                 "" | "no" | "0" | "false" => Ok(false),
                 _ => Err("must be yes or no".to_owned()),
             }),
-            barcodes: self.text("barcodes").map(|cell| {
+            barcodes: self.parsed("barcodes", |_, cell| {
                 let mut barcodes: Vec<String> = cell.split_whitespace().map(str::to_owned).collect();
+                if let Some(number) = barcodes.iter().find(|barcode| is_rounded(barcode)) {
+                    return Err(format!(
+                        "“{number}” was made of a barcode by a spreadsheet: have its column hold text"
+                    ));
+                }
                 barcodes.sort_unstable();
-                barcodes
+                Ok(barcodes)
             }),
         }
     }
@@ -315,6 +320,13 @@ impl Row<'_> {
             }
         }
     }
+}
+
+/// Whether this is what a spreadsheet makes of a long number, such as `4.00638E+12`: the last digits are lost.
+fn is_rounded(barcode: &str) -> bool {
+    let Some((digits, power)) = barcode.split_once("E+") else { return false };
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(char::is_alphabetic);
+    is_number(digits) && is_number(power)
 }
 
 impl Cells {
