@@ -112,6 +112,20 @@ impl Store {
     /// copied before its migration, a pragma did not take, it was moved while it was opened, or SQLite itself failed or is too old to
     /// be trusted.
     pub fn open(path: &Path, schema: &Schema) -> Result<Store, OpenError> {
+        Store::open_prepared(path, schema, |_| Ok(()))
+    }
+
+    /// The same, with the writing connection prepared before it brings the file up to date: a step that needs what SQL can't do, such
+    /// as a hash, gets it as an SQL function of its own. The step stays one transaction. Nothing else may rely on what `prepare` does:
+    /// readers don't have it, nor does the writer once it had to be opened again.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and what `prepare` gives.
+    pub fn open_prepared(
+        path: &Path,
+        schema: &Schema,
+        prepare: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> Result<Store, OpenError> {
         points::check();
         schema::check_sqlite()?;
         schema.check_numbering()?;
@@ -124,6 +138,7 @@ impl Store {
         let place = Place::of(path)?;
         let mut connection = pragmas::open_writer(path)?;
         place.check().map_err(OpenError::Place)?;
+        prepare(&connection)?;
         schema::migrate(&mut connection, path, schema)?;
         let damage = Damage::default();
         let readers = Readers::start(path, &place, &damage)?;

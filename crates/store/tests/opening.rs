@@ -323,3 +323,19 @@ fn a_file_with_a_second_name_is_refused_until_one_of_them_is_gone() {
     insert(&Store::open(&path, &schema(&[FIRST])).unwrap(), 2).unwrap();
     assert_eq!(numbers(&path).unwrap(), [1, 2]);
 }
+
+#[test]
+fn a_step_has_the_functions_that_the_connection_was_prepared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("till.db");
+    insert(&Store::open(&path, &schema(&[FIRST])).unwrap(), 7).unwrap();
+    let doubling = Migration { version: 2, name: "doubling", sql: "UPDATE t SET n = doubled(n)" };
+    let failed = Store::open(&path, &schema(&[FIRST, doubling])).unwrap_err();
+    assert!(matches!(failed, OpenError::Migration { version: 2, .. }), "{failed}");
+    let prepare = |connection: &Connection| {
+        let flags = rusqlite::functions::FunctionFlags::SQLITE_UTF8;
+        connection.create_scalar_function("doubled", 1, flags, |call| Ok(2 * call.get::<i64>(0)?))
+    };
+    Store::open_prepared(&path, &schema(&[FIRST, doubling]), prepare).unwrap();
+    assert_eq!(numbers(&path).unwrap(), [14]);
+}
