@@ -21,11 +21,12 @@ use crate::{
 const APPLICATION_ID: i32 = 0x4b61_5469;
 
 /// The steps of the schema up to the last version that is old, as they were shipped.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("../../crates/outbox/src/migrations/001_outbox.sql"),
     include_str!("../../crates/till/src/migrations/002_till.sql"),
     include_str!("../../crates/outbox/src/migrations/002_outbox.sql"),
     include_str!("../../crates/till/src/migrations/004_refunds.sql"),
+    include_str!("../../crates/till/src/migrations/005_sale.sql"),
 ];
 
 /// A file of an old version.
@@ -40,14 +41,15 @@ struct Old {
 const WRITTEN_BY_2: Option<(u32, &str)> = Some((2, include_str!("old/version_2.sql")));
 
 /// Every version before the newest.
-const OLD: [Old; 4] = [
+const OLD: [Old; 5] = [
     // No till has ever worked with it: a first start left it that died between two steps.
     Old { version: 1, written: None },
     Old { version: 2, written: WRITTEN_BY_2 },
     // Nor with this one: somebody died between the two steps that follow version 2.
     Old { version: 3, written: WRITTEN_BY_2 },
-    // A till of version 4 that brought its file up from there.
+    // A till of version 4, or of 5, that brought its file up from there.
     Old { version: 4, written: WRITTEN_BY_2 },
+    Old { version: 5, written: WRITTEN_BY_2 },
 ];
 
 /// The bank that the open operations in the old files were sent to, as SQL writes it.

@@ -1,17 +1,60 @@
-//! The audit: who did what, when, in the commit that did it. The database refuses to change or drop an entry.
+//! The audit: who did what, when, in the commit that did it. The database refuses to change or drop an entry, and each entry is
+//! chained to the one before it, so that what is changed past the database shows.
 
-use crate::TillError;
+mod chain;
+
+pub use chain::{Break, ChainCheck, ChainProgress};
+pub(crate) use chain::{check, register_hash};
+
+use crate::{TillError, columns, people::Person, rights::Approval};
+use chain::{Columns, Hash};
 use jiff::{Timestamp, tz::TimeZone};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+/// What this program calls itself in the entries that it writes.
+const APP_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Who acts, and when: what every change of the file is signed with.
 #[derive(Debug, Clone)]
 pub(crate) struct Signature {
-    pub(crate) who: String,
+    /// What acts, where no person does: the bank, the command line, a face of the till at which nobody has to log in.
+    pub(crate) acting: String,
     pub(crate) at: Timestamp,
+    /// Whether it comes from a face of the till with a person before it: only then are lock and rights asked.
+    pub(crate) face: Option<Face>,
+    /// Who is logged in at that face, once that was looked up.
+    pub(crate) person: Option<Person>,
+    /// Whose PIN made it allowed, where the person's own right did not reach.
+    pub(crate) approver: Option<Person>,
+}
+
+/// A face of the till, such as the window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Face {
+    /// Of the file, by this program: who logged in before it is not logged in any more.
+    pub(crate) opening: Uuid,
+    /// Whose PIN came with the command.
+    pub(crate) approval: Option<Approval>,
+}
+
+impl Signature {
+    /// Of something that acts by itself, or for whoever may run programs on the file: neither lock nor rights hold it up.
+    pub(crate) fn of_program(who: &str, at: Timestamp) -> Self {
+        Self { acting: who.to_owned(), at, face: None, person: None, approver: None }
+    }
+
+    /// Of whoever stands before a face of the till.
+    pub(crate) fn of_face(who: &str, at: Timestamp, face: Face) -> Self {
+        Self { face: Some(face), ..Self::of_program(who, at) }
+    }
+
+    /// Who is named as the one who acted.
+    pub(crate) fn who(&self) -> &str {
+        self.person.as_ref().map_or(&self.acting, |person| &person.name)
+    }
 }
 
 /// The bank, as the one whose word settled a tender.
@@ -29,17 +72,27 @@ pub struct AuditEntry {
     pub at: Timestamp,
     /// The till's offset from UTC at that moment, in seconds, east positive.
     pub offset_s: i32,
-    /// Who.
+    /// The version of the program that wrote it; none of what was written before versions were.
+    pub app_version: Option<String>,
+    /// Who: the person's name at that time, or what acted where no person did.
     pub who: String,
+    /// The person's id.
+    pub person_id: Option<i64>,
+    /// Whose PIN approved it, where the person's own right did not reach: the name at that time.
+    pub approved_by: Option<String>,
+    /// That person's id.
+    pub approver_id: Option<i64>,
     /// What was done, such as `payment-begun`.
     pub what: String,
     /// The sale it was done to.
     pub sale_id: Option<Uuid>,
     /// The particulars: before and after, amounts in minor units.
     pub details: Value,
+    /// Its hash, in hexadecimal: what the next entry follows.
+    pub hash: String,
 }
 
-/// Adds an entry. Called inside the transaction that makes the change.
+/// Adds an entry. Called inside the transaction that makes the change. One look at the head and one insert, which moves the head.
 pub(crate) fn append(
     tx: &Connection,
     signature: &Signature,
@@ -47,20 +100,47 @@ pub(crate) fn append(
     sale_id: Option<Uuid>,
     details: &Value,
 ) -> Result<(), TillError> {
-    let offset_s = TimeZone::system().to_offset(signature.at).seconds();
+    let (head, previous) = head(tx)?;
+    let (sale_id, details) = (sale_id.map(|id| id.to_string()), details.to_string());
+    let entry = Columns {
+        seq: head + 1,
+        at: signature.at.as_millisecond(),
+        offset_s: TimeZone::system().to_offset(signature.at).seconds().into(),
+        app_version: Some(APP_VERSION),
+        who: signature.who(),
+        person_id: signature.person.as_ref().map(|person| person.id),
+        approved_by: signature.approver.as_ref().map(|person| person.name.as_str()),
+        approver_id: signature.approver.as_ref().map(|person| person.id),
+        what,
+        sale_id: sale_id.as_deref(),
+        details: &details,
+    };
     tx.prepare_cached(
-        "INSERT INTO audit (seq, at, offset_s, who, what, sale_id, details)
-         VALUES ((SELECT coalesce(max(seq), 0) + 1 FROM audit), ?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO audit (seq, at, offset_s, app_version, who, person_id, approved_by, approver_id, what, sale_id, details,
+             previous, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute(params![
-        signature.at.as_millisecond(),
-        offset_s,
-        signature.who,
-        what,
-        sale_id.map(|id| id.to_string()),
-        details.to_string()
+        entry.seq,
+        entry.at,
+        entry.offset_s,
+        entry.app_version,
+        entry.who,
+        entry.person_id,
+        entry.approved_by,
+        entry.approver_id,
+        entry.what,
+        entry.sale_id,
+        entry.details,
+        previous,
+        entry.hash(&previous)
     ])?;
     Ok(())
+}
+
+/// Where the chain ends.
+pub(crate) fn head(conn: &Connection) -> Result<(i64, Hash), TillError> {
+    chain::head(conn)?.ok_or_else(|| TillError::Internal("the audit has lost its head".to_owned()))
 }
 
 /// The place of the last entry; 0 where there is none.
@@ -76,18 +156,24 @@ pub(crate) fn list(
     limit: u32,
 ) -> Result<Vec<AuditEntry>, TillError> {
     let mut statement = conn.prepare_cached(
-        "SELECT seq, at, offset_s, who, what, sale_id, details FROM audit
-         WHERE seq > ?1 AND (?2 IS NULL OR sale_id = ?2) ORDER BY seq LIMIT ?3",
+        "SELECT seq, at, offset_s, app_version, who, person_id, approved_by, approver_id, what, sale_id, details,
+             lower(hex(hash))
+         FROM audit WHERE seq > ?1 AND (?2 IS NULL OR sale_id = ?2) ORDER BY seq LIMIT ?3",
     )?;
     let rows = statement.query_map(params![after_seq, sale_id.map(|id| id.to_string()), limit], |row| {
         Ok(AuditEntry {
             seq: row.get(0)?,
-            at: crate::columns::timestamp(row, 1)?,
+            at: columns::timestamp(row, 1)?,
             offset_s: row.get(2)?,
-            who: row.get(3)?,
-            what: row.get(4)?,
-            sale_id: crate::columns::optional_uuid(row, 5)?,
-            details: crate::columns::json(row, 6)?,
+            app_version: row.get(3)?,
+            who: row.get(4)?,
+            person_id: row.get(5)?,
+            approved_by: row.get(6)?,
+            approver_id: row.get(7)?,
+            what: row.get(8)?,
+            sale_id: columns::optional_uuid(row, 9)?,
+            details: columns::json(row, 10)?,
+            hash: row.get(11)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -266,6 +266,7 @@ mod tests {
     /// The demo catalogue and 50,000 articles more. Of ten of those one is a favourite.
     fn large() -> Connection {
         let conn = Connection::open_in_memory().unwrap();
+        crate::schema::prepare(&conn).unwrap();
         for migration in crate::schema::schema().migrations {
             conn.execute_batch(migration.sql).unwrap();
         }

@@ -133,7 +133,7 @@ fn data_dir(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
 }
 
 fn open(data_dir: &Path) -> Result<Till, TillError> {
-    Ok(Till::open(data_dir)?.acting_as("command line"))
+    Ok(Till::open(data_dir)?.as_program("command line"))
 }
 
 fn price(file: &Path) -> Result<ExitCode, Failure> {

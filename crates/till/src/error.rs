@@ -115,6 +115,32 @@ pub enum TillError {
     /// A setting can't have this value.
     #[error("{0}")]
     InvalidSetting(&'static str),
+    /// Somebody must log in first.
+    #[error("the till is locked: log in with your PIN")]
+    Locked,
+    /// Who acts may not do this alone. Says what is needed and who can give it.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The PIN is not that person's. From the fifth wrong one in a row on there is a wait.
+    #[error("wrong PIN: {}", after_wrong(*.tries_left, *.wait_s))]
+    WrongPin {
+        /// Tries before one has to wait.
+        tries_left: u32,
+        /// How long one has to wait now, in seconds.
+        wait_s: u32,
+    },
+    /// There were too many wrong PINs: this one was not looked at.
+    #[error("too many wrong PINs: try again in {wait_s} s")]
+    PinWait {
+        /// Seconds left.
+        wait_s: u32,
+    },
+    /// The new PIN is none, or one that everybody tries first.
+    #[error("{0}")]
+    InvalidPin(&'static str),
+    /// A person can't be like this: the name is none or another's, or no active manager would be left.
+    #[error("{0}")]
+    InvalidPerson(String),
     /// There is no such sale, line or operation.
     #[error("there is no such {0}")]
     NotFound(&'static str),
@@ -167,6 +193,12 @@ impl TillError {
             Self::AcceptedOffline(_) => "accepted-offline",
             Self::IntentReused(_) => "intent-reused",
             Self::InvalidSetting(_) => "invalid-setting",
+            Self::Locked => "locked",
+            Self::NotAllowed(_) => "not-allowed",
+            Self::WrongPin { .. } => "wrong-pin",
+            Self::PinWait { .. } => "pin-wait",
+            Self::InvalidPin(_) => "invalid-pin",
+            Self::InvalidPerson(_) => "invalid-person",
             Self::NotFound(_) => "not-found",
             Self::Export(_) => "export",
             Self::Clock(_) => "clock",
@@ -180,6 +212,14 @@ impl TillError {
     #[must_use]
     pub const fn retryable(&self) -> bool {
         matches!(self, Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_))
+    }
+}
+
+fn after_wrong(tries_left: u32, wait_s: u32) -> String {
+    match (wait_s, tries_left) {
+        (0, 1) => "one more, and the till waits before it takes another".to_owned(),
+        (0, left) => format!("{left} more, and the till waits before it takes another"),
+        (wait_s, _) => format!("the next try is possible in {wait_s} s"),
     }
 }
 

@@ -44,9 +44,12 @@ mod network;
 mod operations;
 mod parking;
 mod pay;
+mod people;
+mod pins;
 mod queue;
 mod receipt;
 mod refunds;
+mod rights;
 mod sale;
 mod sales;
 mod schema;
@@ -60,7 +63,7 @@ mod undo;
 pub use alarms::Alarm;
 pub use amounts::format_amount;
 pub use asked::Asked;
-pub use audit::AuditEntry;
+pub use audit::{AuditEntry, Break, ChainCheck, ChainProgress};
 pub use catalogue::{
     Article, ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportError, ImportErrors, ImportMode,
     ImportProgress, Imported, Unit,
@@ -74,9 +77,12 @@ pub use lines::Origin;
 pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};
 pub use outbox::{Attempt, Bank, BankIdentity, Secret, State};
 pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};
+pub use people::{NewPerson, Person, PersonChange, Role, Session};
+pub use pins::PinEntry;
 pub use queue::{AmountOf, Backlog, Chip, Event, Summary};
 pub use receipt::Receipt;
 pub use refunds::Refund;
+pub use rights::{Limit, Measure, Right, RoleRight};
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
 pub use sales::SaleState;
 pub use settings::Settings;

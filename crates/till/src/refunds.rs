@@ -1,6 +1,9 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
-use crate::{Operation, TenderState, TillError, audit, audit::Signature, columns, operations, tenders};
+use crate::{
+    Operation, TenderState, TillError, audit, audit::Signature, columns, operations, rights, rights::Measure,
+    rights::Right, tenders,
+};
 use outbox::{EnqueueError, Enqueued, Kind, NewOperation, Request};
 use protocol::{Amount, Key};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -47,6 +50,11 @@ pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) ->
     let payment = payment.ok_or(TillError::NotFound("payment"))?;
     let tender = tenders::by_id(tx, payment.intent_id)?
         .ok_or_else(|| TillError::Internal(format!("payment {} belongs to no tender", payment.key)))?;
+    // What was saved before is given back to whoever asks.
+    let signature = &match outbox::by_intent(tx, refund.intent_id)? {
+        Some(_) => signature.clone(),
+        None => rights::allow(tx, signature, Right::Refund, Measure::Amount(refund.amount.get()))?,
+    };
     let Enqueued { operation, existed } = enqueue(tx, signature, refund, &payment.lane)?;
     if existed {
         return operations::show(tx, &operation);

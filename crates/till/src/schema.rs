@@ -1,5 +1,7 @@
 //! Whose file `till.db` is, and how it came to look as it does.
 
+use crate::audit;
+use rusqlite::Connection;
 use store::{Migration, Schema};
 
 /// Marks the file as a till's, in SQLite's header: `KaTi`.
@@ -12,7 +14,13 @@ pub(crate) fn schema() -> Schema {
         Migration { version: 2, name: "till", sql: include_str!("migrations/002_till.sql") },
         Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
         Migration { version: 5, name: "sale", sql: include_str!("migrations/005_sale.sql") },
+        Migration { version: 6, name: "people", sql: include_str!("migrations/006_people.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }
+}
+
+/// What the steps need that SQL has not: the audit's hash, by which step 6 chains the entries of older files.
+pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    audit::register_hash(connection)
 }

@@ -52,13 +52,13 @@ impl Queue {
 
 /// Puts what the bank said into the tender, in the commit that stores it.
 fn written(tx: &Connection, operation: &outbox::Operation) -> rusqlite::Result<()> {
-    let signature = Signature { who: BANK.to_owned(), at: operation.updated_at };
+    let signature = Signature::of_program(BANK, operation.updated_at);
     pay::settled(tx, &signature, operation).map_err(|error| refusal(operation, error))
 }
 
 /// Puts an end that the bank said after another one into the audit: an alarm, and no change of anything.
 pub(crate) fn came_late(tx: &Connection, operation: &outbox::Operation, late: &LateAnswer) -> rusqlite::Result<()> {
-    let signature = Signature { who: BANK.to_owned(), at: clock::now() };
+    let signature = Signature::of_program(BANK, clock::now());
     pay::contradicted(tx, &signature, operation, late).map_err(|error| refusal(operation, error))
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the till over a real file, with the bank's word put in by hand.
 
+mod audit_chain;
 mod cart;
 mod chance;
 mod charge;
@@ -9,6 +10,7 @@ mod labels;
 mod migrating;
 mod parking;
 mod pay;
+mod people;
 mod queue;
 mod receipt;
 mod settling;
@@ -81,7 +83,7 @@ impl Scene {
                 params![key.as_bytes(), now.as_millisecond()],
             )?;
             let operation = outbox::by_key(tx, &key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-            paying::settled(tx, &Signature { who: audit::BANK.to_owned(), at: now }, &operation)
+            paying::settled(tx, &Signature::of_program(audit::BANK, now), &operation)
         });
         settled.await?;
         Ok(self.till.operation(key).await?)

@@ -4,13 +4,16 @@ mod catalogue;
 mod editing;
 mod paying;
 mod payments;
+mod people;
 mod selling;
 
 use crate::{
     Event, Sale, Settings, TillError, audit,
-    audit::Signature,
+    audit::{Face, Signature},
     begun, clock, demo,
     figures::Figures,
+    rights,
+    rights::Approval,
     schema, settings,
     settling::{Owner, Queue},
     trouble,
@@ -22,7 +25,8 @@ use std::{
     time::SystemTime,
 };
 use store::{LockError, LockFile, OpenError, Priority, ReadError, Store, WriteError};
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
+use uuid::Uuid;
 
 /// The file with everything the till knows.
 const FILE_NAME: &str = "till.db";
@@ -41,6 +45,10 @@ const CASHIER: &str = "cashier";
 pub struct Till {
     pub(crate) inner: Arc<Inner>,
     who: Arc<str>,
+    /// Whether it acts by itself, and no person at a face of the till through it.
+    is_program: bool,
+    /// Whose PIN came with what is done through this clone.
+    approval: Option<Approval>,
 }
 
 pub(crate) struct Inner {
@@ -51,6 +59,10 @@ pub(crate) struct Inner {
     /// Damage that a look or a change of the till's met.
     damage: OnceLock<String>,
     figures: Arc<Figures>,
+    /// Names this opening of the file: who is logged in is so for this one alone.
+    opening: Uuid,
+    /// One PIN is hashed at a time.
+    hashing: Arc<Semaphore>,
     data_dir: PathBuf,
     /// None where the folder was opened only to read.
     _lock: Option<LockFile>,
@@ -88,7 +100,8 @@ impl Till {
         })?;
         let file = data_dir.join(FILE_NAME);
         begun::check(&file)?;
-        let store = Store::open(&file, &schema::schema()).map_err(|error| not_opened(&error, &file))?;
+        let store = Store::open_prepared(&file, &schema::schema(), schema::prepare)
+            .map_err(|error| not_opened(&error, &file))?;
         let till = Self::over(store, data_dir, Some(lock));
         let signature = till.signature();
         // Only where there is something to write: on a full disk the till still shows what is open.
@@ -131,16 +144,26 @@ impl Till {
             owner,
             damage: OnceLock::new(),
             figures,
+            opening: clock::new_id(),
+            hashing: Arc::new(Semaphore::new(1)),
             data_dir: data_dir.to_owned(),
             _lock: lock,
         };
-        Self { inner: Arc::new(inner), who: CASHIER.into() }
+        Self { inner: Arc::new(inner), who: CASHIER.into(), is_program: false, approval: None }
     }
 
-    /// The same till, its changes signed by somebody else in the audit.
+    /// The same till for a face with a person before it: lock and rights hold. In the audit its changes are signed by who is logged in,
+    /// and by this name where there are no people.
     #[must_use]
     pub fn acting_as(&self, who: &str) -> Self {
-        Self { inner: Arc::clone(&self.inner), who: who.into() }
+        Self { who: who.into(), is_program: false, approval: None, ..self.clone() }
+    }
+
+    /// The same till for a program that nobody stands before, such as `kassa-till`: it does not log in, and no right holds it up, for who
+    /// may run programs on the file may write it as well. Its changes are signed by this name.
+    #[must_use]
+    pub fn as_program(&self, name: &str) -> Self {
+        Self { who: name.into(), is_program: true, approval: None, ..self.clone() }
     }
 
     /// The folder with the till's data.
@@ -180,7 +203,11 @@ impl Till {
     }
 
     fn signature(&self) -> Signature {
-        Signature { who: self.who.to_string(), at: clock::now() }
+        if self.is_program {
+            return Signature::of_program(&self.who, clock::now());
+        }
+        let face = Face { opening: self.inner.opening, approval: self.approval };
+        Signature::of_face(&self.who, clock::now(), face)
     }
 
     pub(crate) async fn read<T: Send + 'static>(
@@ -218,7 +245,8 @@ impl Till {
         find: impl FnOnce(&Connection) -> Result<Option<T>, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
         let signature = self.signature();
-        match self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await {
+        let change = move |tx: &Connection| change(tx, &rights::acting(tx, &signature)?);
+        match self.inner.store.write(Priority::Click, change).await {
             Ok(done) => Ok(done),
             Err(WriteError::Uncertain(error)) => match self.read(find).await {
                 Ok(Some(done)) => Ok(done),
@@ -242,11 +270,27 @@ impl Till {
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<Sale, TillError> + Send + 'static,
     ) -> Result<Sale, TillError> {
-        let signature = self.signature();
-        let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
-        let sale = done.map_err(|error| self.not_written(error))?;
+        let sale = self.change(change).await?;
         self.tell(Event::SaleChanged { sale_id: sale.id });
         Ok(sale)
+    }
+
+    /// One change in one commit, by who is logged in.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
+    ) -> Result<T, TillError> {
+        self.change_unlocked(move |tx, signature| change(tx, &rights::acting(tx, signature)?)).await
+    }
+
+    /// One change in one commit, also while the till is locked.
+    async fn change_unlocked<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
+    ) -> Result<T, TillError> {
+        let signature = self.signature();
+        let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
+        done.map_err(|error| self.not_written(error))
     }
 
     pub(crate) fn tell(&self, event: Event) {

@@ -67,7 +67,7 @@ async fn a_payment_can_be_saved_and_shown_at_any_time() -> Checked {
     let (past, future) = (SystemTime::UNIX_EPOCH - far, SystemTime::UNIX_EPOCH + far);
     for at in [past, SystemTime::UNIX_EPOCH, future, SystemTime::now()].map(protocol::instant) {
         let charge = Charge { accepted_offline: at.as_second() > 0, ..charge()? };
-        let signature = Signature { who: "test".to_owned(), at };
+        let signature = Signature::of_program("test", at);
         let saved = store.write(Priority::Click, move |tx| charging::charge(tx, &signature, &charge)).await?;
         let settled = scene.settle_at(&saved, State::Approved, at).await?;
         assert_eq!(settled.created_at.as_millisecond(), at.as_millisecond());

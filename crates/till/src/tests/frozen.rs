@@ -178,13 +178,24 @@ async fn the_audit_only_grows() -> Checked {
     let sale = scene.sale().await?;
     scene.by_card(&sale, 590).await?;
     let file = scene.file()?;
-    let again = "SELECT at, offset_s, who, what, sale_id, details FROM audit WHERE seq = 1";
+    let again =
+        "at, offset_s, app_version, who, person_id, approved_by, approver_id, what, sale_id, details, previous, hash";
+    let copy = |verb: &str, seq: i64| format!("{verb} INTO audit SELECT {seq}, {again} FROM audit WHERE seq = 1");
     for (change, reason) in [
         ("UPDATE audit SET who = 'nobody'".to_owned(), "append-only"),
         ("DELETE FROM audit WHERE seq = 2".to_owned(), "append-only"),
         ("DELETE FROM audit".to_owned(), "append-only"),
-        (format!("INSERT OR REPLACE INTO audit SELECT 1, * FROM ({again})"), "without gaps"),
-        (format!("INSERT INTO audit SELECT 9, * FROM ({again})"), "without gaps"),
+        (copy("INSERT OR REPLACE", 1), "without gaps"),
+        (copy("INSERT OR REPLACE", 2), "without gaps"),
+        (copy("INSERT", 9), "without gaps"),
+        // In its place, and not chained to the entry before it.
+        (copy("INSERT", 3), "an entry follows its head"),
+        ("UPDATE audit_head SET seq = 1".to_owned(), "follows its last entry"),
+        ("UPDATE audit_head SET seq = 3".to_owned(), "follows its last entry"),
+        ("UPDATE audit_head SET hash = zeroblob(32)".to_owned(), "follows its last entry"),
+        ("DELETE FROM audit_head".to_owned(), "has one head"),
+        ("INSERT INTO audit_head VALUES (2, 2, zeroblob(32))".to_owned(), "has one head"),
+        ("INSERT OR REPLACE INTO audit_head VALUES (1, 0, zeroblob(32))".to_owned(), "has one head"),
     ] {
         refuses(&file, &change, reason);
     }

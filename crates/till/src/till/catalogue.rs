@@ -1,8 +1,8 @@
 //! Catalogue and settings.
 
 use crate::{
-    ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Settings,
-    Till, TillError, audit, audit::Signature, catalogue, settings,
+    ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Right,
+    Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings,
 };
 use rusqlite::Connection;
 use store::Priority;
@@ -19,20 +19,20 @@ impl Till {
     /// Saves the settings. They hold from the next sale on.
     ///
     /// # Errors
-    /// [`TillError::InvalidSetting`] where one can't have its value.
+    /// [`TillError::InvalidSetting`] where one can't have its value, [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn save_settings(&self, new: Settings) -> Result<(), TillError> {
-        let signature = self.signature();
-        let saved = self.inner.store.write(Priority::Click, move |tx| {
+        self.change(move |tx, signature| {
             let (before, after) = (settings::read(tx)?, new);
             if after == before {
                 return Ok(());
             }
+            let signature = &rights::allow(tx, signature, Right::Settings, Measure::Whole)?;
             settings::save(tx, &after)?;
             let details =
                 serde_json::json!({"before": settings::document(&before), "after": settings::document(&after)});
-            audit::append(tx, &signature, "settings-saved", None, &details)
-        });
-        saved.await.map_err(|error| self.not_written(error))
+            audit::append(tx, signature, "settings-saved", None, &details)
+        })
+        .await
     }
 
     /// The categories, in their order, each with how many articles it holds.
@@ -64,7 +64,7 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::InvalidArticle`], also for an SKU or barcode that another article has; [`TillError::NotFound`] for a category
-    /// or an article that is not there.
+    /// or an article that is not there, [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn save_article(
         &self,
         before: Option<&str>,
@@ -78,7 +78,7 @@ impl Till {
     /// Shows an article first, or no more.
     ///
     /// # Errors
-    /// [`TillError::NotFound`].
+    /// [`TillError::NotFound`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn set_favourite(&self, sku: &str, favourite: bool) -> Result<(), TillError> {
         let sku = sku.to_owned();
         let change = move |tx: &Connection, signature: &Signature| {
@@ -91,7 +91,7 @@ impl Till {
     /// Removes an article. Lines that it was sold or rung up on keep their own copy of it.
     ///
     /// # Errors
-    /// [`TillError::NotFound`].
+    /// [`TillError::NotFound`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn remove_article(&self, sku: &str) -> Result<(), TillError> {
         let sku = sku.to_owned();
         self.change_catalogue(move |tx, signature| catalogue::remove_article(tx, signature, &sku)).await
@@ -100,7 +100,7 @@ impl Till {
     /// Makes a category, after the others, or changes the one of this id.
     ///
     /// # Errors
-    /// [`TillError::InvalidArticle`].
+    /// [`TillError::InvalidArticle`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn save_category(&self, category: CategoryDetails) -> Result<(), TillError> {
         self.change_catalogue(move |tx, signature| catalogue::save_category(tx, signature, &category)).await
     }
@@ -108,7 +108,7 @@ impl Till {
     /// Removes a category that no article is in.
     ///
     /// # Errors
-    /// [`TillError::NotFound`], [`TillError::CategoryInUse`].
+    /// [`TillError::NotFound`], [`TillError::CategoryInUse`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn remove_category(&self, id: &str) -> Result<(), TillError> {
         let id = id.to_owned();
         self.change_catalogue(move |tx, signature| catalogue::remove_category(tx, signature, &id)).await
@@ -123,7 +123,8 @@ impl Till {
     /// may stand in any order, told apart by `,` or `;`. A row without an SKU is a category: its id, name and colour.
     ///
     /// # Errors
-    /// [`TillError::Import`] with every error of the file up to 100, each with its line.
+    /// [`TillError::Import`] with every error of the file up to 100, each with its line; [`TillError::NotAllowed`],
+    /// [`TillError::Locked`].
     pub async fn import_catalogue(
         &self,
         csv: Vec<u8>,
@@ -133,7 +134,10 @@ impl Till {
         // Read before the writer is asked: it has better to do.
         let draft = self.read(move |conn| catalogue::draft(conn, &csv)).await?;
         let signature = self.signature();
-        let import = move |tx: &Connection| catalogue::import(tx, &signature, draft, mode, &tell);
+        let import = move |tx: &Connection| {
+            let signature = rights::allow(tx, &signature, Right::Catalogue, Measure::Whole)?;
+            catalogue::import(tx, &signature, draft, mode, &tell)
+        };
         self.inner.store.write(Priority::Background, import).await.map_err(|error| self.not_written(error))
     }
 
@@ -146,12 +150,11 @@ impl Till {
         self.read(catalogue::export).await
     }
 
+    /// One change of the catalogue in one commit, by somebody who may.
     async fn change_catalogue<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
-        let signature = self.signature();
-        let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
-        done.map_err(|error| self.not_written(error))
+        self.change(move |tx, signature| change(tx, &rights::allow(tx, signature, Right::Catalogue, Measure::Whole)?)).await
     }
 }

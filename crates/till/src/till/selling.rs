@@ -1,6 +1,6 @@
 //! The sale in front of the cashier.
 
-use crate::{AuditEntry, Event, Receipt, Sale, Till, TillError, audit, cart, receipt, sale};
+use crate::{AuditEntry, ChainCheck, ChainProgress, Event, Receipt, Sale, Till, TillError, audit, cart, receipt, sale};
 use uuid::Uuid;
 
 impl Till {
@@ -132,5 +132,17 @@ impl Till {
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn audit(&self, sale_id: Option<Uuid>, after_seq: i64, limit: u32) -> Result<Vec<AuditEntry>, TillError> {
         self.read(move |conn| audit::list(conn, sale_id, after_seq, limit)).await
+    }
+
+    /// Walks the audit's chain from its first entry to its head and says where it is broken first, with a word on the progress every
+    /// 10,000 entries. Holds one entry in memory at a time.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn check_audit(
+        &self,
+        progress: impl FnMut(ChainProgress) + Send + 'static,
+    ) -> Result<ChainCheck, TillError> {
+        self.read(move |conn| audit::check(conn, progress)).await
     }
 }
