@@ -30,6 +30,10 @@ pub(crate) fn optional_timestamp(row: &Row<'_>, index: usize) -> Result<Option<j
     if row.get_ref(index)? == ValueRef::Null { Ok(None) } else { timestamp(row, index).map(Some) }
 }
 
+pub(crate) fn date(row: &Row<'_>, index: usize) -> Result<jiff::civil::Date, Error> {
+    parsed(row, index)
+}
+
 pub(crate) fn uuid(row: &Row<'_>, index: usize) -> Result<uuid::Uuid, Error> {
     parsed(row, index)
 }

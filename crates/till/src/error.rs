@@ -141,6 +141,18 @@ pub enum TillError {
     /// A person can't be like this: the name is none or another's, or no active manager would be left.
     #[error("{0}")]
     InvalidPerson(String),
+    /// Cash can't be taken, counted or moved: no shift is open, or its drawer holds another currency.
+    #[error("{0}")]
+    NoShift(String),
+    /// A shift is open already.
+    #[error("{0}")]
+    ShiftOpen(String),
+    /// The drawer must be counted first, or again.
+    #[error("{0}")]
+    CountNeeded(String),
+    /// The reason is none.
+    #[error("{0}")]
+    InvalidReason(&'static str),
     /// There is no such sale, line or operation.
     #[error("there is no such {0}")]
     NotFound(&'static str),
@@ -199,6 +211,10 @@ impl TillError {
             Self::PinWait { .. } => "pin-wait",
             Self::InvalidPin(_) => "invalid-pin",
             Self::InvalidPerson(_) => "invalid-person",
+            Self::NoShift(_) => "no-shift",
+            Self::ShiftOpen(_) => "shift-open",
+            Self::CountNeeded(_) => "count-needed",
+            Self::InvalidReason(_) => "invalid-reason",
             Self::NotFound(_) => "not-found",
             Self::Export(_) => "export",
             Self::Clock(_) => "clock",

@@ -55,6 +55,7 @@ mod sales;
 mod schema;
 mod settings;
 mod settling;
+mod shifts;
 mod tenders;
 mod till;
 mod trouble;
@@ -87,6 +88,10 @@ pub use sale::{Sale, SaleLine, SaleTax, Tender};
 pub use sales::SaleState;
 pub use settings::Settings;
 pub use settling::Settling;
+pub use shifts::{
+    Count, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces, Shift, ShiftEnd, ShiftOpening,
+    report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
+};
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Till, default_data_dir};
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, clock, lines,
-    operations, refunds, sale, sales, sales::SaleRow, settings, tenders, tenders::TenderRow,
+    operations, refunds, sale, sales, sales::SaleRow, settings, shifts, tenders, tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
 use jiff::Timestamp;
@@ -247,6 +247,7 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
         return if is_same { taken(tx, &tender) } else { Err(reused()) };
     }
     let due = due(tx, &sale)?;
+    shifts::check_cash(tx, sale.currency)?;
     let cash_due = checkout::cash_due(due, sale.cash).map_err(sale::broken)?.due;
     if payment.tendered < cash_due {
         return Err(TillError::InvalidAmount(format!("{} is too little: {cash_due} is due", payment.tendered)));

@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 /// Characters of a line: what an 80 mm printer has.
-const WIDTH: usize = 42;
+pub(crate) const WIDTH: usize = 42;
 
 /// The receipt of one sale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,26 +126,26 @@ fn state(state: TenderState, approval: Option<&str>) -> String {
     }
 }
 
-fn rule() -> String {
+pub(crate) fn rule() -> String {
     "-".repeat(WIDTH)
 }
 
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
 
-fn centred(text: &str) -> String {
+pub(crate) fn centred(text: &str) -> String {
     format!("{:^WIDTH$}", cut(text, WIDTH)).trim_end().to_owned()
 }
 
 /// A text at the left and one at the right edge, the left one cut where there is no room for both.
-fn apart(left: &str, right: &str) -> String {
+pub(crate) fn apart(left: &str, right: &str) -> String {
     let right = cut(right, WIDTH);
     let room = WIDTH - right.chars().count();
     let left = cut(left, room.saturating_sub(1));
     format!("{left:<room$}{right}").trim_end().to_owned()
 }
 
-fn columns([rate, net, tax, gross]: [&str; 4]) -> String {
+pub(crate) fn columns([rate, net, tax, gross]: [&str; 4]) -> String {
     format!("{rate:<9}{net:>11}{tax:>11}{gross:>11}")
 }

@@ -2,6 +2,7 @@
 
 use crate::{ScaleBarcodes, TillError};
 use checkout::{CashRounding, CashRule};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use protocol::{Currency, holds_card_number};
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
@@ -27,6 +28,10 @@ pub struct Settings {
     pub cash: CashRule,
     /// What the codes carry that this shop's scales print.
     pub scale_barcodes: ScaleBarcodes,
+    /// The IANA name of the shop's time zone, such as `Europe/Berlin`; none for the machine's.
+    pub time_zone: Option<String>,
+    /// The hour at which the shop's day begins, 0 to 23: a bar that closes at three counts the night to the evening before.
+    pub day_start_hour: u8,
 }
 
 impl Default for Settings {
@@ -39,6 +44,8 @@ impl Default for Settings {
             prices_include_tax: true,
             cash: CashRule::EXACT,
             scale_barcodes: ScaleBarcodes::default(),
+            time_zone: None,
+            day_start_hour: 0,
         }
     }
 }
@@ -55,13 +62,26 @@ impl Settings {
                 "the till's name must have 1 to 32 letters, digits, hyphens, underscores or points",
             ));
         }
+        if self.time_zone.as_deref().is_some_and(|name| TimeZone::get(name).is_err()) {
+            return Err(TillError::InvalidSetting("there is no such time zone: take a name such as Europe/Berlin"));
+        }
+        if self.day_start_hour > 23 {
+            return Err(TillError::InvalidSetting("the shop's day begins at an hour from 0 to 23"));
+        }
         if [&self.shop_name, &self.till_name].into_iter().any(|name| holds_card_number(name)) {
             return Err(TillError::InvalidSetting("a name must not hold the number of a card"));
         }
         Ok(())
     }
 
-    fn rows(&self) -> [(&'static str, String); 7] {
+    /// The day that a moment counts for.
+    pub(crate) fn business_day(&self, at: Timestamp) -> Date {
+        let local = at.to_zoned_datetime(zone(self.time_zone.as_deref())).datetime();
+        let is_before = local.hour() < i8::try_from(self.day_start_hour).unwrap_or(0);
+        if is_before { local.date().yesterday().unwrap_or(local.date()) } else { local.date() }
+    }
+
+    fn rows(&self) -> [(&'static str, String); 9] {
         [
             ("shop_name", self.shop_name.clone()),
             ("till_name", self.till_name.clone()),
@@ -70,8 +90,15 @@ impl Settings {
             ("cash_step", self.cash.step().to_string()),
             ("cash_rounding", self.cash.rounding().as_str().to_owned()),
             ("scale_barcodes", self.scale_barcodes.to_string()),
+            ("time_zone", self.time_zone.clone().unwrap_or_default()),
+            ("day_start_hour", self.day_start_hour.to_string()),
         ]
     }
+}
+
+/// The shop's zone, by its name. A name that this machine does not know was checked when it was saved; then the machine's own.
+pub(crate) fn zone(name: Option<&str>) -> TimeZone {
+    name.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system)
 }
 
 /// Reads the settings. Each of them is there since the first start, so a missing or wrong one is a damaged file.
@@ -90,6 +117,8 @@ pub(crate) fn read(conn: &Connection) -> Result<Settings, TillError> {
         prices_include_tax: text("prices_include_tax")? == "1",
         cash: CashRule::new(step, rounding).ok_or_else(|| damaged("cash_step"))?,
         scale_barcodes: text("scale_barcodes")?.parse().map_err(|_| damaged("scale_barcodes"))?,
+        time_zone: Some(text("time_zone")?.clone()).filter(|name| !name.is_empty()),
+        day_start_hour: text("day_start_hour")?.parse().map_err(|_| damaged("day_start_hour"))?,
     })
 }
 

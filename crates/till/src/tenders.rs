@@ -3,11 +3,11 @@
 use crate::{TillError, audit::Signature, columns};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// How a tender pays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TenderKind {
     /// By card: the bank decides.
@@ -26,7 +26,7 @@ impl TenderKind {
         }
     }
 
-    fn read(word: &str) -> Option<Self> {
+    pub(crate) fn read(word: &str) -> Option<Self> {
         [Self::Card, Self::Cash].into_iter().find(|kind| kind.as_str() == word)
     }
 }

@@ -13,7 +13,9 @@ mod pay;
 mod people;
 mod queue;
 mod receipt;
+mod reports;
 mod settling;
+mod shifts;
 mod uncertain;
 mod undo;
 

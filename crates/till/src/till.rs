@@ -6,6 +6,7 @@ mod paying;
 mod payments;
 mod people;
 mod selling;
+mod shifts;
 
 use crate::{
     Event, Sale, Settings, TillError, audit,

@@ -1,4 +1,4 @@
--- Who works at the till, what each may do, and an audit in which a change shows.
+-- Who works at the till, what each may do, an audit in which a change shows, and the shifts of its drawer.
 
 ---- People
 
@@ -160,3 +160,166 @@ BEGIN SELECT RAISE(ABORT, 'the audit has one head'); END;
 
 CREATE TRIGGER audit_head_stays BEFORE DELETE ON audit_head
 BEGIN SELECT RAISE(ABORT, 'the audit has one head'); END;
+
+---- Shifts: one drawer, one after the other
+
+-- The number of a shift is that of its Z report: from 1, without gaps. A closed one never changes; `report` is its Z report, whole, as it
+-- was. `opened_seq` is the end of the audit before it was opened.
+CREATE TABLE shifts (
+    number       INTEGER PRIMARY KEY CHECK (number >= 1),
+    intent_id    TEXT NOT NULL UNIQUE CHECK (length(intent_id) = 36),
+    currency     TEXT NOT NULL CHECK (length(currency) = 3),
+    float_amount INTEGER NOT NULL CHECK (float_amount >= 0),
+    business_day TEXT NOT NULL CHECK (business_day GLOB '[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]'),
+    opened_at    INTEGER NOT NULL,
+    opened_by    TEXT NOT NULL CHECK (opened_by <> ''),
+    opened_seq   INTEGER NOT NULL CHECK (opened_seq >= 0),
+    expected     INTEGER,                                              -- these five: known at its closing
+    counted      INTEGER CHECK (counted >= 0),
+    closed_at    INTEGER,
+    closed_by    TEXT CHECK (closed_by <> ''),
+    report       TEXT CHECK (json_valid(report)),
+    CHECK ((closed_at IS NULL) = (expected IS NULL) AND (closed_at IS NULL) = (counted IS NULL)
+        AND (closed_at IS NULL) = (closed_by IS NULL) AND (closed_at IS NULL) = (report IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX shifts_one_open ON shifts ((1)) WHERE closed_at IS NULL;
+
+-- What goes into the drawer and out of it beside the sales: never changed, never dropped. `refund` is cash that is given back.
+CREATE TABLE drawer_moves (
+    id          TEXT PRIMARY KEY CHECK (length(id) = 36),
+    shift       INTEGER NOT NULL REFERENCES shifts (number),
+    kind        TEXT NOT NULL CHECK (kind IN ('in', 'out', 'no_sale', 'refund')),
+    amount      INTEGER NOT NULL CHECK (amount >= 0),
+    reason      TEXT NOT NULL CHECK (reason <> ''),
+    who         TEXT NOT NULL CHECK (who <> ''),
+    approved_by TEXT CHECK (approved_by <> ''),
+    at          INTEGER NOT NULL,
+    CHECK ((kind = 'no_sale') = (amount = 0))
+) STRICT;
+
+CREATE INDEX drawer_moves_by_shift ON drawer_moves (shift, at, id);
+
+-- Each count of the drawer, also those that were counted again: `expected` was told to nobody before.
+CREATE TABLE drawer_counts (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    shift    INTEGER NOT NULL REFERENCES shifts (number),
+    counted  INTEGER NOT NULL CHECK (counted >= 0),
+    expected INTEGER NOT NULL,
+    pieces   TEXT CHECK (json_valid(pieces)),                          -- by coin and note, where it was counted so
+    who      TEXT NOT NULL CHECK (who <> ''),
+    at       INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX drawer_counts_by_shift ON drawer_counts (shift, id);
+
+-- The shift in which a sale completed, in which cash was taken, in which a card's refund was approved. 0: before there were shifts.
+-- The triggers below set it. What happens while none is open (the bank's late answer at night) belongs to the next one.
+ALTER TABLE sales ADD COLUMN shift INTEGER;
+ALTER TABLE tenders ADD COLUMN shift INTEGER;
+ALTER TABLE refunds ADD COLUMN shift INTEGER;
+UPDATE sales SET shift = 0 WHERE state = 'completed';
+UPDATE tenders SET shift = 0 WHERE kind = 'cash';
+UPDATE refunds SET shift = 0 WHERE state = 'approved';
+CREATE INDEX sales_by_shift ON sales (shift) WHERE shift > 0;
+CREATE INDEX tenders_by_shift ON tenders (shift) WHERE shift > 0;
+CREATE INDEX refunds_by_shift ON refunds (shift) WHERE shift > 0;
+
+-- The shift that what happens now belongs to.
+CREATE VIEW shift_now (number) AS
+SELECT CASE WHEN EXISTS (SELECT 1 FROM shifts)
+    THEN coalesce((SELECT number FROM shifts WHERE closed_at IS NULL), (SELECT max(number) + 1 FROM shifts)) ELSE 0 END;
+
+-- What each shift's drawer should hold: its float, the cash that was taken and stayed, and what was put in and taken out.
+CREATE VIEW drawers (shift, expected) AS
+SELECT number, float_amount
+    + (SELECT coalesce(sum(amount), 0) FROM tenders WHERE tenders.shift = number AND tenders.shift > 0 AND kind = 'cash')
+    + (SELECT coalesce(sum(CASE kind WHEN 'in' THEN amount ELSE -amount END), 0) FROM drawer_moves WHERE drawer_moves.shift = number)
+FROM shifts;
+
+CREATE TRIGGER shifts_follow_each_other BEFORE INSERT ON shifts
+WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM shifts) OR NEW.closed_at IS NOT NULL
+    OR EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'a shift begins open, after the one before it was closed, and is numbered without gaps'); END;
+
+CREATE TRIGGER shifts_keep_what_they_are BEFORE UPDATE ON shifts
+WHEN OLD.closed_at IS NOT NULL OR NEW.number IS NOT OLD.number OR NEW.intent_id IS NOT OLD.intent_id
+    OR NEW.currency IS NOT OLD.currency OR NEW.float_amount IS NOT OLD.float_amount OR NEW.business_day IS NOT OLD.business_day
+    OR NEW.opened_at IS NOT OLD.opened_at OR NEW.opened_by IS NOT OLD.opened_by OR NEW.opened_seq IS NOT OLD.opened_seq
+BEGIN SELECT RAISE(ABORT, 'a shift never changes, but to be closed once'); END;
+
+CREATE TRIGGER shifts_close_as_counted BEFORE UPDATE ON shifts
+WHEN NEW.closed_at IS NOT NULL AND (
+    NEW.expected IS NOT (SELECT expected FROM drawers WHERE shift = OLD.number)
+    OR NOT EXISTS (SELECT 1 FROM drawer_counts WHERE id = (SELECT max(id) FROM drawer_counts WHERE shift = OLD.number)
+        AND counted = NEW.counted AND expected = NEW.expected))
+BEGIN SELECT RAISE(ABORT, 'a shift closes with what its drawer should hold and what was counted last'); END;
+
+CREATE TRIGGER shifts_stay BEFORE DELETE ON shifts
+BEGIN SELECT RAISE(ABORT, 'a shift is never dropped'); END;
+
+CREATE TRIGGER drawer_moves_in_the_open_shift BEFORE INSERT ON drawer_moves
+WHEN NEW.shift IS NOT (SELECT number FROM shifts WHERE closed_at IS NULL)
+    OR (NEW.kind IN ('out', 'refund') AND NEW.amount > (SELECT expected FROM drawers WHERE shift = NEW.shift))
+BEGIN SELECT RAISE(ABORT, 'the drawer moves in the open shift, and gives no more than it holds'); END;
+
+CREATE TRIGGER drawer_moves_never_change BEFORE UPDATE ON drawer_moves
+BEGIN SELECT RAISE(ABORT, 'what went through the drawer never changes'); END;
+
+CREATE TRIGGER drawer_moves_stay BEFORE DELETE ON drawer_moves
+BEGIN SELECT RAISE(ABORT, 'what went through the drawer never changes'); END;
+
+CREATE TRIGGER drawer_counts_in_the_open_shift BEFORE INSERT ON drawer_counts
+WHEN NEW.shift IS NOT (SELECT number FROM shifts WHERE closed_at IS NULL)
+    OR NEW.expected IS NOT (SELECT expected FROM drawers WHERE shift = NEW.shift)
+BEGIN SELECT RAISE(ABORT, 'the drawer of the open shift is counted, against what it should hold'); END;
+
+CREATE TRIGGER drawer_counts_never_change BEFORE UPDATE ON drawer_counts
+BEGIN SELECT RAISE(ABORT, 'a count never changes'); END;
+
+CREATE TRIGGER drawer_counts_stay BEFORE DELETE ON drawer_counts
+BEGIN SELECT RAISE(ABORT, 'a count never changes'); END;
+
+CREATE TRIGGER sales_complete_in_a_shift AFTER UPDATE ON sales
+WHEN OLD.state <> 'completed' AND NEW.state = 'completed'
+BEGIN UPDATE sales SET shift = (SELECT number FROM shift_now) WHERE id = NEW.id; END;
+
+CREATE TRIGGER sales_keep_their_shift BEFORE UPDATE ON sales
+WHEN NEW.shift IS NOT OLD.shift
+    AND (OLD.shift IS NOT NULL OR OLD.state <> 'completed' OR NEW.shift IS NOT (SELECT number FROM shift_now))
+BEGIN SELECT RAISE(ABORT, 'a sale belongs to the shift in which it completed'); END;
+
+CREATE TRIGGER sales_begin_in_no_shift BEFORE INSERT ON sales
+WHEN NEW.shift IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a sale belongs to the shift in which it completed'); END;
+
+CREATE TRIGGER tenders_take_cash_in_a_shift BEFORE INSERT ON tenders
+WHEN NEW.shift IS NOT NULL OR (NEW.kind = 'cash' AND EXISTS (SELECT 1 FROM shifts) AND NOT EXISTS (
+    SELECT 1 FROM shifts WHERE closed_at IS NULL AND currency = (SELECT currency FROM sales WHERE id = NEW.sale_id)))
+BEGIN SELECT RAISE(ABORT, 'cash is taken in an open shift, in the currency of its drawer'); END;
+
+CREATE TRIGGER tenders_of_cash_belong_to_a_shift AFTER INSERT ON tenders
+WHEN NEW.kind = 'cash'
+BEGIN UPDATE tenders SET shift = (SELECT number FROM shift_now) WHERE id = NEW.id; END;
+
+CREATE TRIGGER tenders_keep_their_shift BEFORE UPDATE ON tenders
+WHEN NEW.shift IS NOT OLD.shift
+    AND (OLD.shift IS NOT NULL OR OLD.kind <> 'cash' OR NEW.shift IS NOT (SELECT number FROM shift_now))
+BEGIN SELECT RAISE(ABORT, 'cash belongs to the shift in which it was taken'); END;
+
+CREATE TRIGGER refunds_are_approved_in_a_shift AFTER UPDATE ON refunds
+WHEN OLD.state <> 'approved' AND NEW.state = 'approved'
+BEGIN UPDATE refunds SET shift = (SELECT number FROM shift_now) WHERE id = NEW.id; END;
+
+CREATE TRIGGER refunds_keep_their_shift BEFORE UPDATE ON refunds
+WHEN NEW.shift IS NOT OLD.shift
+    AND (OLD.shift IS NOT NULL OR OLD.state <> 'approved' OR NEW.shift IS NOT (SELECT number FROM shift_now))
+BEGIN SELECT RAISE(ABORT, 'a refund belongs to the shift in which it was approved'); END;
+
+-- The business day is the shop's, and not the machine's: an empty zone is the machine's all the same.
+INSERT INTO settings (name, value)
+SELECT new.column1, new.column2 FROM (VALUES ('time_zone', ''), ('day_start_hour', '0')) AS new WHERE EXISTS (SELECT 1 FROM settings);
+
+CREATE TRIGGER settings_keep_the_currency_of_a_drawer BEFORE UPDATE ON settings
+WHEN NEW.name = 'currency' AND NEW.value IS NOT OLD.value AND EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'the currency stays while a shift is open'); END;

@@ -2,7 +2,7 @@
 
 use crate::{
     ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Right,
-    Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings,
+    Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings, shifts,
 };
 use rusqlite::Connection;
 use store::Priority;
@@ -27,6 +27,11 @@ impl Till {
                 return Ok(());
             }
             let signature = &rights::allow(tx, signature, Right::Settings, Measure::Whole)?;
+            if after.currency != before.currency && shifts::open_now(tx)?.is_some() {
+                return Err(TillError::InvalidSetting(
+                    "close the shift before the currency changes: its drawer holds the old one",
+                ));
+            }
             settings::save(tx, &after)?;
             let details =
                 serde_json::json!({"before": settings::document(&before), "after": settings::document(&after)});
@@ -155,6 +160,7 @@ impl Till {
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
-        self.change(move |tx, signature| change(tx, &rights::allow(tx, signature, Right::Catalogue, Measure::Whole)?)).await
+        self.change(move |tx, signature| change(tx, &rights::allow(tx, signature, Right::Catalogue, Measure::Whole)?))
+            .await
     }
 }

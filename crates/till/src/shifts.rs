@@ -1,0 +1,519 @@
+//! Shifts: the drawer from its float to its count, and what went through it. A sale belongs to the shift in which it completed, cash to the
+//! one in which it was taken; what happens while none is open belongs to the next one.
+//!
+//! What a drawer should hold is its float, the cash that was taken and stayed, what was put in, less what was taken out and given back. The
+//! file computes it (the view `drawers`), for this module and for the triggers that guard it.
+
+pub(crate) mod report;
+pub(crate) mod text;
+
+use crate::{
+    TillError,
+    amounts::format_amount,
+    audit,
+    audit::Signature,
+    columns, rights,
+    rights::{Measure, Right},
+    settings,
+};
+use jiff::{Timestamp, civil::Date};
+use protocol::{Currency, holds_card_number};
+use report::{ReportKind, ShiftReport};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+/// Characters of a reason at most.
+const REASON_CHARS_MAX: usize = 200;
+/// The most that one move or count can be, in minor units: a slip of the finger is more, and no sum of them ever too large.
+const AMOUNT_MAX: i64 = 100_000_000_000;
+/// How many closed shifts one answer holds at most.
+const SHIFTS_MAX: u32 = 500;
+
+/// The time between the float and the count of a drawer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shift {
+    /// 1, 2, 3, without gaps: also that of its Z report.
+    pub number: i64,
+    /// The day that it counts for, by the shop's zone and the hour at which its day begins.
+    pub business_day: Date,
+    /// What the drawer holds.
+    pub currency: Currency,
+    /// What was in the drawer to begin with, in minor units.
+    pub float_amount: i64,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// Who opened it.
+    pub opened_by: String,
+    /// How it ended; none while it is open.
+    pub closed: Option<ShiftEnd>,
+}
+
+/// How a shift ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShiftEnd {
+    /// When.
+    pub at: Timestamp,
+    /// Who closed it.
+    pub by: String,
+    /// What the drawer should have held.
+    pub expected: i64,
+    /// What was counted.
+    pub counted: i64,
+    /// What was too much, or with a minus missing.
+    pub difference: i64,
+}
+
+/// A shift to be opened.
+#[derive(Debug, Clone, Copy)]
+pub struct ShiftOpening {
+    /// Names the intent: the same again gives the same shift back.
+    pub intent_id: Uuid,
+    /// What is in the drawer, in minor units.
+    pub float_amount: i64,
+}
+
+/// What opens the drawer beside a sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrawerMoveKind {
+    /// Cash is put in.
+    In,
+    /// Cash is taken out.
+    Out,
+    /// It is opened, and nothing moves.
+    NoSale,
+    /// Cash is given back for goods.
+    Refund,
+}
+
+impl DrawerMoveKind {
+    /// The word in the database and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "in",
+            Self::Out => "out",
+            Self::NoSale => "no_sale",
+            Self::Refund => "refund",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        [Self::In, Self::Out, Self::NoSale, Self::Refund].into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// Why the drawer is to be opened.
+#[derive(Debug, Clone)]
+pub enum DrawerOpening {
+    /// To put cash in: the amount, in minor units.
+    In(i64),
+    /// To take cash out: the amount, in minor units.
+    Out(i64),
+    /// For something else, such as change for a note.
+    NoSale,
+}
+
+/// Cash to be put in or taken out, or the drawer only to be opened.
+#[derive(Debug, Clone)]
+pub struct NewDrawerMove {
+    /// Names the intent: the same again gives the same move back.
+    pub id: Uuid,
+    /// What for.
+    pub opening: DrawerOpening,
+    /// Why, in 1 to 200 characters.
+    pub reason: String,
+}
+
+/// What went through the drawer beside the sales.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DrawerMove {
+    /// Its id.
+    pub id: Uuid,
+    /// In which shift.
+    pub shift: i64,
+    /// What it was.
+    pub kind: DrawerMoveKind,
+    /// In minor units; 0 where nothing moved.
+    pub amount: i64,
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub who: String,
+    /// Whose PIN approved it.
+    pub approved_by: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What was counted in the drawer, in minor units.
+#[derive(Debug, Clone)]
+pub enum Count {
+    /// All together.
+    Total(i64),
+    /// By coin and note.
+    Pieces(Vec<Pieces>),
+}
+
+/// How many there are of one coin or note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Pieces {
+    /// What one is worth, in minor units.
+    pub value: i64,
+    /// How many.
+    pub pieces: u32,
+}
+
+/// A count of the drawer, with what it should have held: told only now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counted {
+    /// Of which shift.
+    pub shift: i64,
+    /// What was counted.
+    pub counted: i64,
+    /// What it should hold.
+    pub expected: i64,
+    /// What is too much, or with a minus missing.
+    pub difference: i64,
+}
+
+const COLUMNS: &str =
+    "number, business_day, currency, float_amount, opened_at, opened_by, closed_at, closed_by, expected, counted";
+
+fn shift(row: &Row<'_>) -> rusqlite::Result<Shift> {
+    let closed = match columns::optional_timestamp(row, 6)? {
+        Some(at) => {
+            let (expected, counted): (i64, i64) = (row.get(8)?, row.get(9)?);
+            Some(ShiftEnd { at, by: row.get(7)?, expected, counted, difference: counted - expected })
+        }
+        None => None,
+    };
+    Ok(Shift {
+        number: row.get(0)?,
+        business_day: columns::date(row, 1)?,
+        currency: columns::currency(row, 2)?,
+        float_amount: row.get(3)?,
+        opened_at: columns::timestamp(row, 4)?,
+        opened_by: row.get(5)?,
+        closed,
+    })
+}
+
+fn one(conn: &Connection, which: &str, value: impl rusqlite::ToSql) -> Result<Option<Shift>, TillError> {
+    let found = conn
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM shifts WHERE {which}"))?
+        .query_row([value], shift)
+        .optional()?;
+    Ok(found)
+}
+
+/// The open shift.
+pub(crate) fn open_now(conn: &Connection) -> Result<Option<Shift>, TillError> {
+    let found = conn
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM shifts WHERE closed_at IS NULL"))?
+        .query_row([], shift)
+        .optional()?;
+    Ok(found)
+}
+
+/// The shift that an intent opened.
+pub(crate) fn by_intent(conn: &Connection, intent_id: Uuid) -> Result<Option<Shift>, TillError> {
+    one(conn, "intent_id = ?1", intent_id.to_string())
+}
+
+/// Closed shifts, the newest first, before a number.
+pub(crate) fn closed(conn: &Connection, before: Option<i64>, limit: u32) -> Result<Vec<Shift>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM shifts WHERE closed_at IS NOT NULL AND number < ?1 ORDER BY number DESC LIMIT ?2"
+    ))?;
+    let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit.clamp(1, SHIFTS_MAX)], shift)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn needed(conn: &Connection) -> Result<Shift, TillError> {
+    open_now(conn)?.ok_or_else(no_shift)
+}
+
+fn no_shift() -> TillError {
+    TillError::NoShift("no shift is open: open one with the float in the drawer".to_owned())
+}
+
+/// Whether cash may be taken now. Before a first shift was ever opened there is none to be in; afterwards each cash tender is in one. A card
+/// needs none: its money is in no drawer, the bank may answer at night, and a sale that completes so is of the next shift.
+pub(crate) fn check_cash(conn: &Connection, currency: Currency) -> Result<(), TillError> {
+    let shift = open_now(conn)?;
+    match shift {
+        Some(shift) if shift.currency != currency => Err(TillError::NoShift(format!(
+            "the drawer of this shift holds {}, and this sale is in {currency}: take a card",
+            shift.currency
+        ))),
+        Some(_) => Ok(()),
+        None if any(conn)? => Err(no_shift()),
+        None => Ok(()),
+    }
+}
+
+fn any(conn: &Connection) -> Result<bool, TillError> {
+    Ok(conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM shifts)")?.query_row([], |row| row.get(0))?)
+}
+
+/// Opens a shift. The same intent gives the same shift back.
+pub(crate) fn open(tx: &Connection, signature: &Signature, opening: ShiftOpening) -> Result<Shift, TillError> {
+    if let Some(shift) = by_intent(tx, opening.intent_id)? {
+        let is_same = shift.float_amount == opening.float_amount;
+        return if is_same { Ok(shift) } else { Err(reused()) };
+    }
+    if let Some(open) = open_now(tx)? {
+        return Err(TillError::ShiftOpen(format!("shift {} is open: close it first", open.number)));
+    }
+    let settings = settings::read(tx)?;
+    check_amount(opening.float_amount, 0, &settings)?;
+    let day = settings.business_day(signature.at);
+    let number: i64 = tx
+        .prepare_cached(
+            "INSERT INTO shifts (number, intent_id, currency, float_amount, business_day, opened_at, opened_by, opened_seq)
+             VALUES ((SELECT coalesce(max(number), 0) + 1 FROM shifts), ?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING number",
+        )?
+        .query_row(
+            params![
+                opening.intent_id.to_string(),
+                settings.currency.code(),
+                opening.float_amount,
+                day.to_string(),
+                signature.at.as_millisecond(),
+                signature.who(),
+                audit::end(tx)?
+            ],
+            |row| row.get(0),
+        )?;
+    let details = json!({
+        "shift": number, "float": opening.float_amount, "currency": settings.currency, "business_day": day.to_string(),
+    });
+    audit::append(tx, signature, "shift-opened", None, &details)?;
+    needed(tx)
+}
+
+fn reused() -> TillError {
+    TillError::IntentReused("this was already asked for with another amount or reason".to_owned())
+}
+
+/// Whether an amount can be put into a drawer or taken out: in coins that there are.
+fn check_amount(amount: i64, least: i64, settings: &settings::Settings) -> Result<(), TillError> {
+    if !(least..=AMOUNT_MAX).contains(&amount) {
+        return Err(TillError::InvalidAmount("this is no amount that a drawer holds".to_owned()));
+    }
+    if !settings.cash.takes(amount) {
+        let step = format_amount(settings.cash.step(), settings.currency);
+        return Err(TillError::InvalidAmount(format!(
+            "there are no coins for this amount: cash comes in steps of {step}"
+        )));
+    }
+    Ok(())
+}
+
+/// What the drawer of a shift should hold.
+fn expected(conn: &Connection, number: i64) -> Result<i64, TillError> {
+    Ok(conn.prepare_cached("SELECT expected FROM drawers WHERE shift = ?1")?.query_row([number], |row| row.get(0))?)
+}
+
+const MOVE_COLUMNS: &str = "id, shift, kind, amount, reason, who, approved_by, at";
+
+fn drawer_move(row: &Row<'_>) -> rusqlite::Result<DrawerMove> {
+    Ok(DrawerMove {
+        id: columns::uuid(row, 0)?,
+        shift: row.get(1)?,
+        kind: columns::word(row, 2, DrawerMoveKind::read)?,
+        amount: row.get(3)?,
+        reason: row.get(4)?,
+        who: row.get(5)?,
+        approved_by: row.get(6)?,
+        at: columns::timestamp(row, 7)?,
+    })
+}
+
+/// One move.
+pub(crate) fn move_by_id(conn: &Connection, id: Uuid) -> Result<Option<DrawerMove>, TillError> {
+    let found = conn
+        .prepare_cached(&format!("SELECT {MOVE_COLUMNS} FROM drawer_moves WHERE id = ?1"))?
+        .query_row([id.to_string()], drawer_move)
+        .optional()?;
+    Ok(found)
+}
+
+/// What went through the drawer of a shift beside the sales, oldest first.
+pub(crate) fn moves(conn: &Connection, number: i64) -> Result<Vec<DrawerMove>, TillError> {
+    let mut statement =
+        conn.prepare_cached(&format!("SELECT {MOVE_COLUMNS} FROM drawer_moves WHERE shift = ?1 ORDER BY at, id"))?;
+    let rows = statement.query_map([number], drawer_move)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Opens the drawer beside a sale. The same id gives the same move back.
+pub(crate) fn make_move(tx: &Connection, signature: &Signature, new: &NewDrawerMove) -> Result<DrawerMove, TillError> {
+    let (kind, amount) = match new.opening {
+        DrawerOpening::In(amount) => (DrawerMoveKind::In, amount),
+        DrawerOpening::Out(amount) => (DrawerMoveKind::Out, amount),
+        DrawerOpening::NoSale => (DrawerMoveKind::NoSale, 0),
+    };
+    let reason = checked_reason(&new.reason)?;
+    if let Some(done) = move_by_id(tx, new.id)? {
+        let is_same = (done.kind, done.amount, done.reason.as_str()) == (kind, amount, reason);
+        return if is_same { Ok(done) } else { Err(reused()) };
+    }
+    let shift = needed(tx)?;
+    let signature = &match kind {
+        DrawerMoveKind::In | DrawerMoveKind::Refund => signature.clone(),
+        DrawerMoveKind::Out => rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?,
+        DrawerMoveKind::NoSale => rights::allow(tx, signature, Right::NoSale, Measure::Whole)?,
+    };
+    if kind != DrawerMoveKind::NoSale {
+        check_amount(amount, 1, &settings::read(tx)?)?;
+    }
+    if kind == DrawerMoveKind::Out && amount > expected(tx, shift.number)? {
+        return Err(TillError::InvalidAmount("this is more than the drawer should hold: count it".to_owned()));
+    }
+    tx.prepare_cached(
+        "INSERT INTO drawer_moves (id, shift, kind, amount, reason, who, approved_by, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        new.id.to_string(),
+        shift.number,
+        kind.as_str(),
+        amount,
+        reason,
+        signature.who(),
+        signature.approver.as_ref().map(|person| &person.name),
+        signature.at.as_millisecond()
+    ])?;
+    let what = match kind {
+        DrawerMoveKind::In => "cash-in",
+        DrawerMoveKind::Out => "cash-out",
+        DrawerMoveKind::NoSale => "drawer-opened",
+        DrawerMoveKind::Refund => "cash-refunded",
+    };
+    let details =
+        json!({"shift": shift.number, "move": new.id, "amount": amount, "currency": shift.currency, "reason": reason});
+    audit::append(tx, signature, what, None, &details)?;
+    move_by_id(tx, new.id)?.ok_or_else(|| TillError::Internal("a move of the drawer was not saved".to_owned()))
+}
+
+fn checked_reason(reason: &str) -> Result<&str, TillError> {
+    let reason = reason.trim();
+    if !(1..=REASON_CHARS_MAX).contains(&reason.chars().count()) || reason.chars().any(char::is_control) {
+        return Err(TillError::InvalidReason("say why, in 1 to 200 characters on one line"));
+    }
+    if holds_card_number(reason) {
+        return Err(TillError::InvalidReason("a reason must not hold the number of a card"));
+    }
+    Ok(reason)
+}
+
+/// Saves a count of the open shift's drawer, and only then tells what it should hold. Counted again, both stand in the file and on the report.
+pub(crate) fn count(tx: &Connection, signature: &Signature, count: &Count) -> Result<Counted, TillError> {
+    let signature = &rights::allow(tx, signature, Right::CloseShift, Measure::Whole)?;
+    let shift = needed(tx)?;
+    let (counted, pieces) = match count {
+        Count::Total(total) => (Some(*total), None),
+        Count::Pieces(pieces) => (worth(pieces), Some(serde_json::to_value(pieces).map_err(fault)?)),
+    };
+    let counted = counted
+        .filter(|counted| (0..=AMOUNT_MAX).contains(counted))
+        .ok_or_else(|| TillError::InvalidAmount("this is no amount that a drawer holds".to_owned()))?;
+    let expected = expected(tx, shift.number)?;
+    tx.prepare_cached(
+        "INSERT INTO drawer_counts (shift, counted, expected, pieces, who, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        shift.number,
+        counted,
+        expected,
+        pieces.as_ref().map(ToString::to_string),
+        signature.who(),
+        signature.at.as_millisecond()
+    ])?;
+    let difference = counted - expected;
+    let details = json!({
+        "shift": shift.number, "counted": counted, "expected": expected, "difference": difference, "currency": shift.currency,
+        "pieces": pieces,
+    });
+    audit::append(tx, signature, "drawer-counted", None, &details)?;
+    Ok(Counted { shift: shift.number, counted, expected, difference })
+}
+
+/// What coins and notes are worth together, if that is an amount.
+fn worth(pieces: &[Pieces]) -> Option<i64> {
+    pieces.iter().try_fold(0_i64, |sum, Pieces { value, pieces }| {
+        let worth = (*value > 0).then(|| value.checked_mul(i64::from(*pieces))).flatten()?;
+        sum.checked_add(worth)
+    })
+}
+
+fn fault(error: impl std::fmt::Display) -> TillError {
+    TillError::Internal(format!("the report of a shift: {error}"))
+}
+
+/// Closes the open shift with its last count, and gives its Z report, which never changes from then on. What is unsettled is named on it and
+/// stays as it is. The same number again gives the same report back.
+pub(crate) fn close(tx: &Connection, signature: &Signature, number: i64) -> Result<ShiftReport, TillError> {
+    if let Some(report) = z_report(tx, number)? {
+        return Ok(report);
+    }
+    let signature = &rights::allow(tx, signature, Right::CloseShift, Measure::Whole)?;
+    let shift = open_now(tx)?
+        .filter(|shift| shift.number == number)
+        .ok_or_else(|| TillError::NoShift(format!("shift {number} is not open")))?;
+    let expected = expected(tx, number)?;
+    let last: Option<(i64, i64)> = tx
+        .prepare_cached("SELECT counted, expected FROM drawer_counts WHERE shift = ?1 ORDER BY id DESC LIMIT 1")?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let counted = match last {
+        Some((counted, then)) if then == expected => counted,
+        Some(_) => {
+            return Err(TillError::CountNeeded(
+                "cash went through the drawer since it was counted: count again".to_owned(),
+            ));
+        }
+        None => return Err(TillError::CountNeeded("count the drawer first".to_owned())),
+    };
+    let mut made = report::make(tx, &shift, signature, ReportKind::Z)?;
+    made.drawer.counted = Some(counted);
+    made.drawer.difference = Some(counted - expected);
+    let text = serde_json::to_string(&made).map_err(fault)?;
+    tx.prepare_cached(
+        "UPDATE shifts SET expected = ?2, counted = ?3, closed_at = ?4, closed_by = ?5, report = ?6 WHERE number = ?1",
+    )?
+    .execute(params![number, expected, counted, signature.at.as_millisecond(), signature.who(), text])?;
+    let details = json!({
+        "shift": number, "expected": expected, "counted": counted, "difference": counted - expected, "currency": shift.currency,
+        "unsettled": made.unsettled.len(), "report_sha256": hex(&Sha256::digest(text.as_bytes())),
+    });
+    audit::append(tx, signature, "shift-closed", None, &details)?;
+    Ok(made)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The running report of the open shift.
+pub(crate) fn x_report(conn: &Connection, signature: &Signature) -> Result<ShiftReport, TillError> {
+    let signature = &rights::allow(conn, signature, Right::ShiftReport, Measure::Whole)?;
+    report::make(conn, &needed(conn)?, signature, ReportKind::X)
+}
+
+/// The Z report of a closed shift, as it was when it was closed.
+pub(crate) fn z_report(conn: &Connection, number: i64) -> Result<Option<ShiftReport>, TillError> {
+    let text: Option<Option<String>> = conn
+        .prepare_cached("SELECT report FROM shifts WHERE number = ?1")?
+        .query_row([number], |row| row.get(0))
+        .optional()?;
+    text.flatten().map(|text| serde_json::from_str(&text).map_err(fault)).transpose()
+}

@@ -1,0 +1,160 @@
+//! The report of a shift as text of 42 columns, for paper.
+
+use super::report::{ReportKind, ShiftReport, Unsettled};
+use crate::{
+    State, TenderKind,
+    amounts::format_amount,
+    receipt::{WIDTH, apart, centred, columns, cut, rule},
+    settings,
+};
+use jiff::Timestamp;
+use protocol::Kind;
+
+/// Characters of a column of the tax table.
+const TAX_COLUMN: usize = 11;
+/// Characters of the audit's hash on paper: enough that nobody finds another with the same.
+const HASH_CHARS: usize = 32;
+
+impl ShiftReport {
+    /// The report as text, in lines of 42 characters at most.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut lines = Vec::new();
+        self.write_head(&mut lines);
+        self.write_sales(&mut lines);
+        self.write_taxes(&mut lines);
+        self.write_drawer(&mut lines);
+        self.write_unsettled(&mut lines);
+        lines.push(rule());
+        lines.push(apart("Audit entry", &self.audit_seq.to_string()));
+        lines.push(cut(&self.audit_hash, HASH_CHARS));
+        lines.join("\n") + "\n"
+    }
+
+    fn amount(&self, minor_units: i64) -> String {
+        format_amount(minor_units, self.currency)
+    }
+
+    fn at(&self, at: Timestamp) -> String {
+        let zone = settings::zone(self.time_zone.as_deref());
+        at.to_zoned_datetime(zone).strftime("%Y-%m-%d %H:%M").to_string()
+    }
+
+    /// A name and an amount, where there is one.
+    fn line(&self, name: &str, minor_units: i64, lines: &mut Vec<String>) {
+        if minor_units != 0 {
+            lines.push(apart(name, &self.amount(minor_units)));
+        }
+    }
+
+    fn write_head(&self, lines: &mut Vec<String>) {
+        let title = match self.kind {
+            ReportKind::X => format!("X REPORT (shift {} is open)", self.number),
+            ReportKind::Z => format!("Z REPORT {}", self.number),
+        };
+        lines.extend([centred(&self.shop_name), centred(&title), String::new()]);
+        lines.push(apart("Till", &self.till_name));
+        lines.push(apart("Business day", &self.business_day.to_string()));
+        let made = match self.kind {
+            ReportKind::X => "Now",
+            ReportKind::Z => "Closed",
+        };
+        for (what, at, who) in [("Opened", self.opened_at, &self.opened_by), (made, self.made_at, &self.made_by)] {
+            lines.push(apart(what, &self.at(at)));
+            lines.push(apart("  by", &cut(who, WIDTH - 5)));
+        }
+        lines.push(rule());
+    }
+
+    fn write_sales(&self, lines: &mut Vec<String>) {
+        lines.push(apart("Sales", &self.sales.to_string()));
+        lines.push(apart("Net", &self.amount(self.net)));
+        lines.push(apart("Tax", &self.amount(self.tax)));
+        self.line("Tips", self.tips, lines);
+        lines.push(apart(&format!("TOTAL {}", self.currency), &self.amount(self.total)));
+        self.line("Cash rounding", self.rounding, lines);
+        for tender in &self.tenders {
+            let name = match tender.kind {
+                TenderKind::Card => "Card",
+                TenderKind::Cash => "Cash",
+            };
+            lines.push(apart(&format!("  {name} ({})", tender.count), &self.amount(tender.amount)));
+        }
+        for other in &self.other_currencies {
+            let total = format!("{} {}", format_amount(other.total, other.currency), other.currency);
+            lines.push(apart(&format!("Also, not in these sums ({})", other.sales), &total));
+        }
+        lines.push(rule());
+        self.line("Discounts on lines", -self.line_discounts, lines);
+        self.line("Discounts on sales", -self.sale_discounts, lines);
+        for (name, refunds) in [("Refunds to cards", self.card_refunds), ("Refunds in cash", self.cash_refunds)] {
+            self.line(&format!("{name} ({})", refunds.count), -refunds.amount, lines);
+        }
+        lines.push(apart("Sales dropped or emptied", &self.drops.to_string()));
+        lines.push(apart("Prices changed", &self.overrides.to_string()));
+        lines.push(apart("Drawer opened without a sale", &self.no_sales.to_string()));
+        lines.push(rule());
+    }
+
+    fn write_taxes(&self, lines: &mut Vec<String>) {
+        lines.push(columns(["Tax", "Net", "Tax", "Gross"]));
+        for tax in &self.taxes {
+            let rate = format!("{} %", tax.rate);
+            let [net, tax, gross] =
+                [tax.net, tax.tax, tax.net.saturating_add(tax.tax)].map(|minor_units| self.amount(minor_units));
+            if [&net, &tax, &gross].into_iter().all(|text| text.chars().count() < TAX_COLUMN) {
+                lines.push(columns([&rate, &net, &tax, &gross]));
+            } else {
+                lines.extend([apart(&format!("{rate} Net"), &net), apart("  Tax", &tax), apart("  Gross", &gross)]);
+            }
+        }
+        lines.push(rule());
+    }
+
+    fn write_drawer(&self, lines: &mut Vec<String>) {
+        let drawer = &self.drawer;
+        lines.push(apart("Float", &self.amount(drawer.float_amount)));
+        lines.push(apart("Cash of sales", &self.amount(drawer.cash_of_sales)));
+        self.line("Cash of sales still open", drawer.cash_of_open_sales, lines);
+        self.line("Of it in earlier shifts", -drawer.cash_of_earlier_shifts, lines);
+        self.line("Cash in", drawer.cash_in, lines);
+        self.line("Cash out", -drawer.cash_out, lines);
+        self.line("Cash refunds", -drawer.cash_refunds, lines);
+        lines.push(apart("DRAWER SHOULD HOLD", &self.amount(drawer.expected)));
+        if let (Some(counted), Some(difference)) = (drawer.counted, drawer.difference) {
+            let times =
+                if drawer.counts == 1 { String::new() } else { format!(" (the last of {} counts)", drawer.counts) };
+            lines.push(apart(&format!("Counted{times}"), &self.amount(counted)));
+            let sign = if difference > 0 { "+" } else { "" };
+            lines.push(apart("Difference", &format!("{sign}{}", self.amount(difference))));
+        }
+    }
+
+    fn write_unsettled(&self, lines: &mut Vec<String>) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        lines.push(rule());
+        lines.push(format!("NOT YET SETTLED: {}", self.unsettled.len()));
+        lines.push("They stay safe and go on by themselves.".to_owned());
+        for one in &self.unsettled {
+            let amount = format!("{} {}", format_amount(one.amount, one.currency), one.currency);
+            lines.push(apart(&format!("{} {}", one.short_code, self.at(one.created_at)), &amount));
+            lines.push(format!("  {}", told(one)));
+        }
+    }
+}
+
+fn told(one: &Unsettled) -> String {
+    let sale = one.sale_number.map_or_else(String::new, |number| format!(", sale {number}"));
+    let kind = match one.kind {
+        Kind::Payment => "payment",
+        Kind::Refund => "refund",
+    };
+    let state = match one.state {
+        State::NeedsAttention => "needs a look",
+        State::Saved => "never sent yet",
+        _ => "no answer yet",
+    };
+    format!("{kind}{sale}: {state}")
+}

@@ -1,0 +1,59 @@
+//! The reports on paper: what is committed here is what a manager reads, and what a file of this version holds.
+
+use super::{Checked, Scene};
+use crate::{Drawer, ReportKind, ShiftReport};
+
+const STORED: &str = include_str!("reports/z.json");
+
+#[test]
+fn a_z_report_reads_as_committed() -> Checked {
+    let report: ShiftReport = serde_json::from_str(STORED)?;
+    assert_eq!(report.text(), include_str!("reports/z.txt"));
+    Ok(())
+}
+
+#[test]
+fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
+    let report: ShiftReport = serde_json::from_str(STORED)?;
+    let drawer = Drawer { counted: None, difference: None, counts: 0, ..report.drawer };
+    let quiet = ShiftReport {
+        kind: ReportKind::X,
+        line_discounts: 0,
+        sale_discounts: 0,
+        rounding: 0,
+        tips: 0,
+        card_refunds: Default::default(),
+        cash_refunds: Default::default(),
+        other_currencies: Vec::new(),
+        unsettled: Vec::new(),
+        drawer,
+        ..report
+    };
+    assert_eq!(quiet.text(), include_str!("reports/x.txt"));
+    Ok(())
+}
+
+#[test]
+fn a_report_that_a_file_of_this_version_holds_can_be_read_and_is_the_same() -> Checked {
+    let report: ShiftReport = serde_json::from_str(STORED)?;
+    assert_eq!(serde_json::to_string(&report)?, STORED.trim_end());
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_line_is_wider_than_the_paper() -> Checked {
+    let mut report: ShiftReport = serde_json::from_str(STORED)?;
+    report.shop_name = "A shop with a name of sixty-four characters, which is the most ok".to_owned();
+    report.opened_by = "x".repeat(40);
+    report.total = i64::MAX;
+    report.drawer.difference = Some(i64::MIN);
+    report.taxes[0].net = 1_000_000_000_000;
+    for line in report.text().lines() {
+        assert!(line.chars().count() <= 42, "{line}");
+    }
+    let scene = Scene::new()?;
+    scene.till.open_shift(crate::ShiftOpening { intent_id: uuid::Uuid::now_v7(), float_amount: 0 }).await?;
+    let text = scene.till.x_report().await?.text();
+    assert!(text.contains("X REPORT (shift 1 is open)") && text.contains("DRAWER SHOULD HOLD"), "{text}");
+    Ok(())
+}
