@@ -8,6 +8,7 @@ mod editing;
 mod frozen;
 mod labels;
 mod migrating;
+mod older;
 mod parking;
 mod pay;
 mod people;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Entries of the audit that tell of a sale that was dropped, or emptied.
 const DROPS: [&str; 2] = ["sale-cleared", "sale-dropped"];
 /// Of a price that was changed.
-const OVERRIDES: [&str; 1] = ["price-overridden"];
+const OVERRIDES: [&str; 1] = ["price-changed"];
 /// Of a drawer that was opened without a sale.
 const NO_SALES: [&str; 1] = ["drawer-opened"];
 
