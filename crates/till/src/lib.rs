@@ -89,7 +89,8 @@ pub use sales::SaleState;
 pub use settings::Settings;
 pub use settling::Settling;
 pub use shifts::{
-    Count, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces, Shift, ShiftEnd, ShiftOpening,
+    Shift, ShiftEnd, ShiftOpening,
+    drawer::{Count, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
     report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};

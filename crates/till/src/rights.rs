@@ -2,9 +2,9 @@
 //!
 //! A command that needs a right asks [`allow`] inside its transaction, and signs with what that gives:
 //!
-//! ```ignore
+//! ```text
 //! let signature = &rights::allow(tx, signature, Right::Refund, Measure::Amount(amount))?;
-//! …
+//! // the change
 //! audit::append(tx, signature, "refund-begun", Some(sale_id), &details)?;
 //! ```
 //!

@@ -17,6 +17,7 @@ mod receipt;
 mod reports;
 mod settling;
 mod shifts;
+mod shifts_chance;
 mod uncertain;
 mod undo;
 

@@ -1,7 +1,10 @@
 //! Clicks whose COMMIT gave no word: what is told of them is what stands in the file, also where it stands there after all.
 
 use super::{Checked, Scene};
-use crate::{CardPayment, CashPayment, Charge, Operation, Refund, State, Till, TillError};
+use crate::{
+    CardPayment, CashPayment, Charge, Count, DrawerOpening, NewDrawerMove, Operation, Refund, ShiftOpening, State,
+    Till, TillError,
+};
 use protocol::{Amount, CardToken, Currency, Key};
 use rusqlite::Connection;
 use std::{
@@ -22,6 +25,9 @@ enum Click {
     Charge(Charge),
     Refund(Refund),
     Cancel(Key),
+    OpenShift(ShiftOpening),
+    MoveDrawer(NewDrawerMove),
+    CloseShift(i64),
 }
 
 /// What a click answered: whose it is, and how far.
@@ -39,6 +45,10 @@ impl From<Operation> for Told {
     }
 }
 
+fn told(id: impl ToString, state: &str) -> Told {
+    Told { id: id.to_string(), state: state.to_owned(), cancel_wished: false }
+}
+
 impl Click {
     async fn on(self, till: &Till) -> Result<Told, TillError> {
         Ok(match self {
@@ -46,6 +56,9 @@ impl Click {
             Self::Charge(charge) => till.charge(charge).await?.into(),
             Self::Refund(refund) => till.refund(refund).await?.into(),
             Self::Cancel(key) => till.cancel(key).await?.into(),
+            Self::OpenShift(opening) => told(till.open_shift(opening).await?.number, "open"),
+            Self::MoveDrawer(new) => told(till.move_drawer(new).await?.id, "moved"),
+            Self::CloseShift(number) => told(till.close_shift(number).await?.number, "closed"),
             Self::Cash(payment) => {
                 let sale = till.pay_cash(payment).await?.sale;
                 Told { id: sale.id.to_string(), state: format!("{:?}", sale.state), cancel_wished: false }
@@ -89,6 +102,16 @@ async fn clicks() -> Checked<Vec<(&'static str, Scene, Click)>> {
         let payment = paid(&scene, state).await?;
         clicks.push(("a cancellation", scene, Click::Cancel(payment.key)));
     }
+    let opening = ShiftOpening { intent_id: Uuid::now_v7(), float_amount: 100 };
+    clicks.push(("a shift opened", Scene::new()?, Click::OpenShift(opening)));
+    let scene = Scene::new()?;
+    scene.till.open_shift(opening).await?;
+    let new = NewDrawerMove { id: Uuid::now_v7(), opening: DrawerOpening::Out(50), reason: "to the safe".into() };
+    clicks.push(("cash taken out", scene, Click::MoveDrawer(new)));
+    let scene = Scene::new()?;
+    scene.till.open_shift(opening).await?;
+    scene.till.count_drawer(Count::Total(100)).await?;
+    clicks.push(("a shift closed", scene, Click::CloseShift(1)));
     Ok(clicks)
 }
 
@@ -157,13 +180,13 @@ async fn a_click_that_is_in_the_file_though_its_commit_gave_no_word_is_told_as_d
 #[tokio::test(flavor = "multi_thread")]
 async fn a_click_that_is_not_in_the_file_is_told_as_failed_and_works_again() -> Checked {
     for (name, scene, click) in clicks().await? {
-        let before = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM tenders")?);
+        let before = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM audit")?);
         let told = with_the_word_lost(&scene.till, click.clone(), "ROLLBACK").await?;
         assert!(matches!(told, Err(TillError::Storage(_))), "{name}: {told:?}");
-        let after = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM tenders")?);
+        let after = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM audit")?);
         assert_eq!(after, before, "{name}: told as failed, and something is there");
         click.on(&scene.till).await.map_err(|error| format!("{name}: {error}"))?;
-        let after = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM tenders")?);
+        let after = (scene.count("SELECT count(*) FROM attempts")?, scene.count("SELECT count(*) FROM audit")?);
         assert_ne!(after, before, "{name}: told as done, and nothing is there");
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::{
     Count, Counted, DrawerMove, NewDrawerMove, Right, Shift, ShiftOpening, ShiftReport, Till, TillError, rights,
-    rights::Measure, shifts,
+    rights::Measure, shifts, shifts::drawer,
 };
 
 impl Till {
@@ -42,8 +42,8 @@ impl Till {
     /// the id came with another amount or reason, [`TillError::Storage`], [`TillError::Unreadable`].
     pub async fn move_drawer(&self, new: NewDrawerMove) -> Result<DrawerMove, TillError> {
         let id = new.id;
-        let change = move |tx: &rusqlite::Connection, signature: &_| shifts::make_move(tx, signature, &new);
-        self.change_or_find(change, move |conn| shifts::move_by_id(conn, id)).await
+        let change = move |tx: &rusqlite::Connection, signature: &_| drawer::make_move(tx, signature, &new);
+        self.change_or_find(change, move |conn| drawer::move_by_id(conn, id)).await
     }
 
     /// What went through the drawer of a shift beside the sales, oldest first.
@@ -51,7 +51,7 @@ impl Till {
     /// # Errors
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn drawer_moves(&self, shift: i64) -> Result<Vec<DrawerMove>, TillError> {
-        self.read(move |conn| shifts::moves(conn, shift)).await
+        self.read(move |conn| drawer::moves(conn, shift)).await
     }
 
     /// Saves what was counted in the drawer of the open shift, and only then tells what it should hold. Each count stays on the report.
@@ -59,7 +59,7 @@ impl Till {
     /// # Errors
     /// [`TillError::NoShift`], [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::InvalidAmount`].
     pub async fn count_drawer(&self, count: Count) -> Result<Counted, TillError> {
-        self.change(move |tx, signature| shifts::count(tx, signature, &count)).await
+        self.change(move |tx, signature| drawer::count(tx, signature, &count)).await
     }
 
     /// Closes the open shift with its last count, and gives its Z report. What is unsettled is named there and goes on as it is. The same
