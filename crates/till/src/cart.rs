@@ -1,7 +1,7 @@
 //! The sale in front of the cashier: rung up, changed, put aside, taken up again. Every change is saved as it is made.
 
 use crate::{
-    Origin, Sale, SaleState, TillError, Unit,
+    Measure, Origin, Right, Sale, SaleState, TillError, Unit,
     amounts::format_amount,
     asked::Terms,
     audit,
@@ -11,7 +11,7 @@ use crate::{
     ean13::{Label, LabelValue},
     editing, lines,
     lines::LineRow,
-    sale, sales,
+    rights, sale, sales,
     sales::SaleRow,
     settings, undo,
     undo::Before,
@@ -235,6 +235,7 @@ pub(crate) fn clear_sale(tx: &Connection, signature: &Signature) -> Result<Sale,
     if lines.is_empty() && sale.terms == Terms::default() {
         return Ok(before);
     }
+    let signature = &rights::allow(tx, signature, Right::DropSale, Measure::Whole)?;
     undo::remember(tx, sale.id, "sale-cleared", &Before::of_sale(&sale, lines))?;
     let removed = lines::remove_all(tx, sale.id)?;
     sales::set_terms(tx, sale.id, Terms::default())?;

@@ -1,8 +1,8 @@
 //! Prices, notes, discounts and tips of the sale in front. What a cashier gives away goes through one place, [`concede`].
 
 use crate::{
-    Asked, Sale, TillError, Unit, audit, audit::Signature, cart, catalogue::Offer, lines, lines::LineRow, sale, sales,
-    sales::SaleRow, undo, undo::Before,
+    Asked, Measure, Right, Sale, TillError, Unit, audit, audit::Signature, cart, catalogue::Offer, lines,
+    lines::LineRow, rights, sale, sales, sales::SaleRow, undo, undo::Before,
 };
 use checkout::{Cart, Line, Quantity, Rate};
 use protocol::holds_card_number;
@@ -25,11 +25,25 @@ struct Concession<'a> {
     left: i64,
     /// For the audit: what it is on, before and after.
     details: Value,
+    /// What it needs; nothing to take a change away.
+    needs: Option<(Right, Measure)>,
 }
 
-/// Lets somebody give something away, and writes into the audit who did.
+/// What a discount needs: a part is held against the limit in percent, an amount against that in minor units.
+fn discount_needs(discount: Option<Asked>) -> Option<(Right, Measure)> {
+    discount.map(|asked| match asked {
+        Asked::Percent(rate) => (Right::Discount, Measure::Percent(rate.thousandths())),
+        Asked::Amount(amount) => (Right::Discount, Measure::Amount(amount)),
+    })
+}
+
+/// Lets somebody give something away who may, and writes into the audit who did and who approved.
 fn concede(tx: &Connection, signature: &Signature, concession: Concession<'_>) -> Result<(), TillError> {
-    let Concession { what, sale, list, left, mut details } = concession;
+    let Concession { what, sale, list, left, mut details, needs } = concession;
+    let signature = &match needs {
+        Some((right, measure)) => rights::allow(tx, signature, right, measure)?,
+        None => signature.clone(),
+    };
     details["list"] = list.into();
     details["left"] = left.into();
     audit::append(tx, signature, what, Some(sale.id), &details)
@@ -90,7 +104,8 @@ pub(crate) fn set_price(tx: &Connection, signature: &Signature, line_id: i64, pr
     let list_price = line.list_price.unwrap_or(line.unit_price);
     let after = LineRow { unit_price: price, list_price: (price != list_price).then_some(list_price), ..line.clone() };
     let details = json!({"sku": line.sku, "before": line.unit_price, "after": price, "list_price": list_price});
-    change_line(tx, signature, &sale, "price-changed", (&line, &after), details)
+    let needs = after.list_price.map(|_| (Right::PriceOverride, Measure::Whole));
+    change_line(tx, signature, &sale, "price-changed", (&line, &after), (details, needs))
 }
 
 /// Takes something off a line, or nothing any more.
@@ -107,7 +122,8 @@ pub(crate) fn discount_line(
     }
     let after = LineRow { discount, ..line.clone() };
     let details = json!({"sku": line.sku, "before": line.discount, "after": discount});
-    change_line(tx, signature, &sale, "line-discounted", (&line, &after), details)
+    let needs = discount_needs(discount);
+    change_line(tx, signature, &sale, "line-discounted", (&line, &after), (details, needs))
 }
 
 fn change_line(
@@ -116,10 +132,10 @@ fn change_line(
     sale: &SaleRow,
     what: &'static str,
     (before, after): (&LineRow, &LineRow),
-    details: Value,
+    (details, needs): (Value, Option<(Right, Measure)>),
 ) -> Result<Sale, TillError> {
     let (list, left) = list_and_left(sale, after)?;
-    concede(tx, signature, Concession { what, sale, list, left, details })?;
+    concede(tx, signature, Concession { what, sale, list, left, details, needs })?;
     undo::remember(tx, sale.id, what, &Before::of_line(before))?;
     lines::write(tx, sale.id, after)?;
     cart::changed(tx, signature, sale)
@@ -144,7 +160,8 @@ pub(crate) fn discount_sale(
     let left = priced.lines.iter().map(|line| line.total).sum::<i64>();
     let list = left + priced.discount;
     let details = json!({"before": before, "after": discount});
-    concede(tx, signature, Concession { what: "sale-discounted", sale: &sale, list, left, details })?;
+    let needs = discount_needs(discount);
+    concede(tx, signature, Concession { what: "sale-discounted", sale: &sale, list, left, details, needs })?;
     undo::remember(tx, sale_id, "sale-discounted", &Before::of_terms(&sale))?;
     sales::set_terms(tx, sale_id, after.terms)?;
     cart::changed(tx, signature, &sale)

@@ -1,6 +1,9 @@
 //! Open sales that a cashier parks under a name, and those that are given up.
 
-use crate::{Sale, SaleState, TillError, audit, audit::Signature, cart, editing, lines, sale, sales, tenders};
+use crate::{
+    Measure, Right, Sale, SaleState, TillError, audit, audit::Signature, cart, editing, lines, rights, sale, sales,
+    tenders,
+};
 use rusqlite::Connection;
 use serde_json::json;
 use uuid::Uuid;
@@ -42,6 +45,7 @@ pub(crate) fn drop_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Res
     }
     if row.held || !cart::is_unused(tx, &row)? {
         let sale = sale::read(tx, id)?;
+        let signature = &rights::allow(tx, signature, Right::DropSale, Measure::Whole)?;
         sales::mark_dropped(tx, signature, id)?;
         let details = json!({
             "sale": sale.number, "name": sale.name, "lines": sale.lines.len(), "total": sale.total, "currency": sale.currency,

@@ -30,13 +30,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
-    /// Take something off a price, up to a percent and an amount. A cashier by default: 10 %, or 5.00.
+    /// Take something off a line or a sale: a part up to a percent, an amount up to an amount. A cashier by default: 10 %, or 5.00.
     Discount,
     /// Sell at another price than the catalogue's. A cashier by default: no.
     PriceOverride,
     /// Give money back, up to an amount. A cashier by default: 20.00.
     Refund,
-    /// Drop a sale that was begun. A cashier by default: yes.
+    /// Drop a sale that was begun, or empty it. A cashier by default: yes.
     DropSale,
     /// Take cash out of the drawer, up to an amount. A cashier by default: no.
     CashOut,

@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 
 /// Entries of the audit that tell of a sale that was dropped, or emptied.
 const DROPS: [&str; 2] = ["sale-cleared", "sale-dropped"];
-/// Of a price that was changed.
-const OVERRIDES: [&str; 1] = ["price-changed"];
 /// Of a drawer that was opened without a sale.
 const NO_SALES: [&str; 1] = ["drawer-opened"];
 
@@ -82,7 +80,7 @@ pub struct ShiftReport {
     pub drawer: Drawer,
     /// Sales that were dropped or emptied.
     pub drops: i64,
-    /// Prices that were changed.
+    /// Lines sold at another price than the catalogue's.
     pub overrides: i64,
     /// How often the drawer was opened without a sale.
     pub no_sales: i64,
@@ -229,7 +227,7 @@ pub(super) fn make(
         cash_refunds: moved(conn, shift, "refund")?,
         drawer,
         drops: entries(&DROPS)?,
-        overrides: entries(&OVERRIDES)?,
+        overrides: overrides(conn, shift)?,
         no_sales: entries(&NO_SALES)?,
         other_currencies: other_currencies(conn, shift)?,
         unsettled: unsettled(conn)?,
@@ -301,6 +299,15 @@ fn discounts(conn: &Connection, shift: &Shift) -> Result<(i64, i64), TillError> 
              WHERE sales.shift = ?1 AND sales.shift > 0 AND sales.currency = ?2",
         )?
         .query_row(params![shift.number, shift.currency.code()], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+fn overrides(conn: &Connection, shift: &Shift) -> Result<i64, TillError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT count(*) FROM sales JOIN lines ON lines.sale_id = sales.id
+             WHERE sales.shift = ?1 AND sales.shift > 0 AND lines.list_price IS NOT NULL",
+        )?
+        .query_row([shift.number], |row| row.get(0))?)
 }
 
 fn card_refunds(conn: &Connection, shift: &Shift) -> Result<Total, TillError> {

@@ -2,8 +2,8 @@
 
 use super::{Checked, Scene};
 use crate::{
-    Limit, Measure, NewPerson, Person, PersonChange, PinEntry, Refund, Right, Role, RoleRight, Settings, State, Till,
-    TillError, audit::Signature, people, people::Try,
+    Asked, ImportMode, Limit, Measure, NewPerson, Person, PersonChange, PinEntry, Refund, Right, Role, RoleRight,
+    Settings, State, Till, TillError, audit::Signature, people, people::Try,
 };
 use jiff::{SignedDuration, Timestamp};
 use protocol::Amount;
@@ -278,6 +278,51 @@ async fn a_cashier_acts_up_to_the_limit_and_beyond_it_with_a_managers_pin() -> C
     refund(&approved, payment.key, 100).await?;
     let last = till.audit(Some(sale.id), 0, 100).await?;
     assert_eq!(last.last().and_then(|entry| entry.approved_by.clone()), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_cashier_gives_away_over_the_limit_is_a_managers_too() -> Checked {
+    let (scene, boris, _) = staffed().await?;
+    let (till, approved) = (&scene.till, scene.till.approved_by(pin(&boris, BORIS)).await?);
+    let sale = scene.sale().await?;
+    let (line, percent) = (sale.lines[0].id, |text: &str| Asked::percent(text).map(Some));
+    let refused = [
+        till.set_price(line, 150).await.err(),
+        till.discount_line(line, percent("10.001")?).await.err(),
+        till.discount_line(line, Some(Asked::Amount(501))).await.err(),
+        till.discount_sale(sale.id, percent("50")?).await.err(),
+        till.discount_sale(sale.id, Some(Asked::Amount(501))).await.err(),
+        till.remove_article("BAK-201").await.err(),
+        till.import_catalogue(till.export_catalogue().await?, ImportMode::Merge, |_| ()).await.err(),
+    ];
+    assert!(refused.iter().all(|error| matches!(error, Some(TillError::NotAllowed(_)))), "{refused:?}");
+    assert_eq!(till.sale(sale.id).await?, sale);
+    till.discount_line(line, percent("10")?).await?;
+    till.discount_sale(sale.id, Some(Asked::Amount(500))).await?;
+    approved.set_price(line, 150).await?;
+    approved.discount_sale(sale.id, percent("50")?).await?;
+    // To take a change away needs nobody.
+    till.set_price(line, 185).await?;
+    till.discount_sale(sale.id, None).await?;
+    let entries = till.audit(Some(sale.id), 0, 100).await?;
+    let told: Vec<_> = entries.iter().map(|entry| (entry.what.as_str(), entry.approved_by.is_some())).collect();
+    assert_eq!(
+        told,
+        [
+            ("line-discounted", false),
+            ("sale-discounted", false),
+            ("price-changed", true),
+            ("sale-discounted", true),
+            ("price-changed", false),
+            ("sale-discounted", false)
+        ]
+    );
+    let none = Limit { allowed: false, amount_max: None, percent_max: None };
+    approved.set_right(RoleRight { role: Role::Cashier, right: Right::DropSale, limit: none }).await?;
+    assert!(matches!(till.clear_sale().await, Err(TillError::NotAllowed(_))));
+    assert!(matches!(till.drop_sale(sale.id).await, Err(TillError::NotAllowed(_))));
+    approved.drop_sale(sale.id).await?;
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use super::{Checked, Scene};
 use crate::{
-    CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, NewDrawerMove, NewPerson, Pieces, PinEntry, Refund,
-    ReportKind, Role, Sale, Settings, Shift, ShiftOpening, ShiftReport, State, TaxTotal, TenderKind, TenderTotal,
-    TillError, Total,
+    Asked, CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, NewDrawerMove, NewPerson, Pieces, PinEntry,
+    Refund, ReportKind, Role, Sale, Settings, Shift, ShiftOpening, ShiftReport, State, TaxTotal, TenderKind,
+    TenderTotal, TillError, Total,
 };
 use checkout::{CashRounding, CashRule};
 use protocol::{Amount, Currency};
@@ -411,5 +411,26 @@ async fn a_payment_that_was_clicked_before_the_count_stays_what_it_is() -> Check
     assert_eq!(scene.till.pay_cash(payment).await?.sale.id, sale.id);
     let card = CardPayment { tender_id, sale_id: sale.id, amount: 590, card: "tok_visa".into() };
     assert!(matches!(scene.till.pay_card(card).await, Err(TillError::IntentReused(_))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_given_away_stands_on_the_report() -> Checked {
+    let scene = Scene::new()?;
+    opened(&scene, 0).await?;
+    let sale = scene.sale().await?;
+    // Two croissants for 1.50 each instead of 1.85, 10 % off them, and 1.00 off all: 2.70 + 2.20 - 1.00, and a tip of 0.50.
+    scene.till.set_price(sale.lines[0].id, 150).await?;
+    scene.till.discount_line(sale.lines[0].id, Some(Asked::percent("10")?)).await?;
+    scene.till.discount_sale(sale.id, Some(Asked::Amount(100))).await?;
+    let sale = scene.till.set_tip(sale.id, Some(Asked::Amount(50))).await?;
+    assert_eq!(sale.total, 440);
+    in_cash(&scene, &sale, 440).await?;
+    let dropped = scene.sale().await?;
+    scene.till.drop_sale(dropped.id).await?;
+    let x = scene.till.x_report().await?;
+    assert_agrees(&x);
+    assert_eq!((x.line_discounts, x.sale_discounts, x.tips, x.total), (30, 100, 50, 440));
+    assert_eq!((x.overrides, x.drops, x.drawer.expected), (1, 1, 440));
     Ok(())
 }

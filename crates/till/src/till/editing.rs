@@ -16,7 +16,7 @@ impl Till {
     /// Takes a part or an amount off a line; `None` takes it off no more.
     ///
     /// # Errors
-    /// [`TillError::InvalidDiscount`]; else as [`Till::set_quantity`].
+    /// [`TillError::InvalidDiscount`], [`TillError::NotAllowed`] over the limit of who is logged in; else as [`Till::set_quantity`].
     pub async fn discount_line(&self, line_id: i64, discount: Option<Asked>) -> Result<Sale, TillError> {
         self.change_sale(move |tx, signature| editing::discount_line(tx, signature, line_id, discount)).await
     }
@@ -24,7 +24,7 @@ impl Till {
     /// Takes a part or an amount off the sale in front; `None` takes it off no more.
     ///
     /// # Errors
-    /// [`TillError::InvalidDiscount`], [`TillError::NotFound`], [`TillError::SaleFrozen`], [`TillError::SaleChanged`] where the
+    /// [`TillError::InvalidDiscount`], [`TillError::NotAllowed`], [`TillError::NotFound`], [`TillError::SaleFrozen`], [`TillError::SaleChanged`] where the
     /// sale is not the one in front.
     pub async fn discount_sale(&self, sale_id: Uuid, discount: Option<Asked>) -> Result<Sale, TillError> {
         self.change_sale(move |tx, signature| editing::discount_sale(tx, signature, sale_id, discount)).await
