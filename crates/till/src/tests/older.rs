@@ -1,53 +1,20 @@
-//! Files of every earlier version that a till ever wrote: brought up to date, with all that was in them.
+//! Files of every earlier version that a till ever wrote: their audit chained, what they sold in no shift, and all that was in them.
 
-use super::Checked;
+use super::{
+    Checked,
+    migrating::{old_file, write},
+};
 use crate::{Settings, ShiftOpening, Till, schema};
 use rusqlite::Connection;
 use std::path::Path;
 use uuid::Uuid;
 
-/// What a till of version 2 left: sales of every state, each by card.
-const WRITTEN_BY_2: &str = include_str!("../../../../tests/crash/old/version_2.sql");
-
-/// A sale that was paid in cash, beside them.
+/// A sale that was paid in cash, beside those of the old file, which are by card.
 const IN_CASH: &str = "INSERT INTO sales (id, state, held, has_cart, currency, prices_include_tax, cash_step, cash_rounding, number, net,
         tax, tip, discount, total, rounding, receipt_number, created_at, updated_at, completed_at)
     VALUES ('01a229da-ffff-7151-ba32-889de2389db9', 'completed', 1, 1, 'EUR', 1, 1, 'nearest', 900, 500, 90, 0, 0, 590, 0, 900, 1, 1, 1);
     INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, created_at, updated_at)
     VALUES ('01a229da-ffff-7151-ba32-889de2389dba', '01a229da-ffff-7151-ba32-889de2389db9', 1, 'cash', 'taken', 590, 1000, 410, 1, 1);";
-
-/// Makes a file that a till of version 2 wrote and others brought up to `version`.
-fn make(folder: &Path, version: u32) -> Checked {
-    let schema = schema::schema();
-    let file = Connection::open(folder.join("till.db"))?;
-    file.execute_batch("PRAGMA foreign_keys = OFF")?;
-    for step in schema.migrations.iter().filter(|step| step.version <= version) {
-        file.execute_batch(step.sql)?;
-        if step.version == 2 {
-            write(&file)?;
-        }
-    }
-    file.pragma_update(None, "application_id", schema.application_id)?;
-    file.pragma_update(None, "user_version", version)?;
-    Ok(())
-}
-
-fn write(file: &Connection) -> Checked {
-    // They guard how a till works, and this is what it has come to.
-    let triggers: Vec<(String, String)> = file
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
-    for (name, _) in &triggers {
-        file.execute_batch(&format!("DROP TRIGGER {name}"))?;
-    }
-    file.execute_batch(WRITTEN_BY_2)?;
-    file.execute_batch(IN_CASH)?;
-    for (_, sql) in &triggers {
-        file.execute_batch(sql)?;
-    }
-    Ok(())
-}
 
 fn all(file: &Path, sql: &str) -> Checked<Vec<String>> {
     let file = Connection::open(file.join("till.db"))?;
@@ -63,16 +30,13 @@ async fn what_was_in_an_older_file_is_in_it_still_and_belongs_to_no_shift() -> C
     let tenders = "SELECT json_array(id, kind, state, amount, tendered, change) FROM tenders ORDER BY id";
     let newest = schema::schema().migrations.len();
     for version in 2..u32::try_from(newest)? {
-        let dir = tempfile::tempdir()?;
-        make(dir.path(), version)?;
-        let before = (all(dir.path(), entries)?, all(dir.path(), sales)?, all(dir.path(), tenders)?);
+        let dir = old_file(version)?;
+        let data = dir.path().join("data");
+        write(&Connection::open(data.join("till.db"))?, IN_CASH)?;
+        let before = (all(&data, entries)?, all(&data, sales)?, all(&data, tenders)?);
         assert!(before.0.len() >= 20 && before.1.len() > 10, "{version}: {before:?}");
-        let till = Till::open(dir.path())?;
-        assert_eq!(
-            (all(dir.path(), entries)?, all(dir.path(), sales)?, all(dir.path(), tenders)?),
-            before,
-            "{version}"
-        );
+        let till = Till::open(&data)?;
+        assert_eq!((all(&data, entries)?, all(&data, sales)?, all(&data, tenders)?), before, "{version}");
         let chain = till.check_audit(|_| ()).await?;
         assert_eq!((usize::try_from(chain.entries)?, chain.broken), (before.0.len(), None), "{version}");
         let settings = till.settings().await?;
@@ -82,7 +46,7 @@ async fn what_was_in_an_older_file_is_in_it_still_and_belongs_to_no_shift() -> C
         let report = till.x_report().await?;
         assert_eq!((report.sales, report.drawer.expected), (0, 0), "{version}");
         assert!(report.unsettled.len() > 3, "{version}");
-        assert_eq!(all(dir.path(), "SELECT id FROM sales WHERE (shift IS 0) <> (state = 'completed')")?, [""; 0]);
+        assert_eq!(all(&data, "SELECT id FROM sales WHERE (shift IS 0) <> (state = 'completed')")?, [""; 0]);
         till.save_settings(Settings { shop_name: "Corner".into(), ..till.settings().await? }).await?;
         assert_eq!(till.check_audit(|_| ()).await?.broken, None, "{version}");
     }
