@@ -122,83 +122,85 @@ pub(crate) fn categories(conn: &Connection) -> Result<Vec<Category>, TillError> 
 
 /// From how many articles on that hold the words it is quicker to go through the catalogue in its order, up to as many as are shown,
 /// than to look up and sort all of them.
-const FEW: u32 = 1_000;
+const FEW: usize = 1_000;
 
-/// How the articles are found. Whichever way, those that are shown are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// In the catalogue's order: nothing was typed.
-    InOrder,
-    /// By the words, and then sorted.
-    ByWords,
-    /// In the catalogue's order, those with the words.
-    InOrderWithWords,
-}
-
-/// The articles of one way, in the order in which they are shown.
-fn select(way: Way, in_category: bool) -> String {
+/// The articles in the order in which they are shown: of the catalogue, of a category, or those of the ids.
+fn select(what: &str, in_category: bool, by_ids: bool) -> String {
     let order = if in_category { "articles_in_order_by_category" } else { "articles_in_order" };
-    let index = if way == Way::ByWords { String::new() } else { format!("INDEXED BY {order}") };
-    let mut conditions = Vec::new();
-    if in_category {
-        conditions.push("a.category = :category");
-    }
-    match way {
-        Way::InOrder => {}
-        Way::ByWords => conditions.push("a.id IN (SELECT value FROM json_each(:ids))"),
-        Way::InOrderWithWords => {
-            conditions.push("a.id IN (SELECT rowid FROM article_words WHERE article_words MATCH :words)");
-        }
-    }
-    let conditions = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
+    let index = if by_ids { String::new() } else { format!("INDEXED BY {order}") };
+    let category = if in_category { "category = :category" } else { "TRUE" };
+    let ids = if by_ids { "id IN (SELECT value FROM json_each(:ids))" } else { "TRUE" };
     format!(
-        "SELECT a.sku, a.name, a.price, a.category,
-             coalesce(a.colour, (SELECT colour FROM categories WHERE id = a.category)), a.unit, a.favourite, a.tax_rate,
-             a.open_price
-         FROM articles a {index} WHERE {conditions} ORDER BY a.favourite DESC, a.position, a.id LIMIT :limit"
+        "SELECT {what} FROM articles {index} WHERE {category} AND {ids}
+         ORDER BY favourite DESC, position, id LIMIT :limit"
     )
 }
+
+const SHOWN: &str = "sku, name, price, category,
+    coalesce(colour, (SELECT c.colour FROM categories c WHERE c.id = category)), unit, favourite, tax_rate, open_price";
 
 pub(crate) fn articles(conn: &Connection, query: &ArticleQuery) -> Result<Articles, TillError> {
     let words = match_expression(&query.text);
     if words.is_none() && !query.text.trim().is_empty() {
         return Ok(Articles { articles: Vec::new(), more: false });
     }
-    let few = words.as_deref().map(|words| few_with(conn, words)).transpose()?.flatten();
-    let limit = ARTICLES_MAX + 1;
-    let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
-    let way = match (&words, &few) {
-        (None, _) => Way::InOrder,
-        (Some(_), Some(ids)) => {
-            params.push((":ids", ids));
-            Way::ByWords
-        }
-        (Some(words), None) => {
-            params.push((":words", words));
-            Way::InOrderWithWords
+    let category = query.category.as_deref();
+    let ids = match words {
+        None => None,
+        Some(words) => {
+            let all = holding(conn, &words)?;
+            Some(if all.len() > FEW { first_in_order(conn, category, &all)? } else { all })
         }
     };
-    if let Some(category) = &query.category {
-        params.push((":category", category));
-    }
-    let mut found: Vec<Article> = conn
-        .prepare_cached(&select(way, query.category.is_some()))?
-        .query_map(params.as_slice(), shown)?
-        .collect::<Result<_, _>>()?;
+    let mut found = in_order(conn, category, ids.as_deref())?;
     let more = found.len() > ARTICLES_MAX as usize;
     found.truncate(ARTICLES_MAX as usize);
     Ok(Articles { articles: found, more })
 }
 
-/// The ids of the articles that hold the words, as a JSON array; none where they are more than few.
-fn few_with(conn: &Connection, words: &str) -> Result<Option<String>, TillError> {
-    let mut holding = conn.prepare_cached("SELECT rowid FROM article_words WHERE article_words MATCH ?1 LIMIT ?2")?;
-    let ids: Vec<i64> = holding.query_map(params![words, FEW + 1], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    if ids.len() > FEW as usize {
-        return Ok(None);
+/// As many as are shown and one more, of a category and of these ids where they are given.
+fn in_order(conn: &Connection, category: Option<&str>, ids: Option<&[i64]>) -> Result<Vec<Article>, TillError> {
+    let limit = ARTICLES_MAX + 1;
+    let ids = ids.map(|ids| format!("[{}]", ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",")));
+    let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
+    if let Some(category) = &category {
+        params.push((":category", category));
     }
-    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
-    Ok(Some(format!("[{}]", ids.join(","))))
+    if let Some(ids) = &ids {
+        params.push((":ids", ids));
+    }
+    let mut statement = conn.prepare_cached(&select(SHOWN, category.is_some(), ids.is_some()))?;
+    let rows = statement.query_map(params.as_slice(), shown)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The ids of all articles that hold the words, ascending.
+fn holding(conn: &Connection, words: &str) -> Result<Vec<i64>, TillError> {
+    let mut statement =
+        conn.prepare_cached("SELECT rowid FROM article_words WHERE article_words MATCH ?1 ORDER BY rowid")?;
+    let rows = statement.query_map([words], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The first of `ids`, which ascend, that the catalogue or category has in its order: as many as are shown and one more.
+fn first_in_order(conn: &Connection, category: Option<&str>, ids: &[i64]) -> Result<Vec<i64>, TillError> {
+    let all = -1;
+    let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &all)];
+    if let Some(category) = &category {
+        params.push((":category", category));
+    }
+    let mut statement = conn.prepare_cached(&select("id", category.is_some(), false))?;
+    let mut rows = statement.query(params.as_slice())?;
+    let mut first = Vec::new();
+    while first.len() <= ARTICLES_MAX as usize
+        && let Some(row) = rows.next()?
+    {
+        let id = row.get(0)?;
+        if ids.binary_search(&id).is_ok() {
+            first.push(id);
+        }
+    }
+    Ok(first)
 }
 
 fn shown(row: &Row<'_>) -> rusqlite::Result<Article> {
@@ -282,13 +284,13 @@ mod tests {
         conn
     }
 
-    fn found(statement: &mut rusqlite::Statement<'_>, with: Option<(&str, &str)>) -> Vec<Article> {
-        let limit = ARTICLES_MAX + 1;
-        let mut params: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
-        if let Some((name, value)) = &with {
-            params.push((name, value));
-        }
-        statement.query_map(params.as_slice(), shown).unwrap().map(Result::unwrap).collect()
+    /// Steps and sorts of a statement since it was asked last.
+    fn work(statement: &rusqlite::Statement<'_>) -> (i32, i32) {
+        (statement.reset_status(StatementStatus::VmStep), statement.reset_status(StatementStatus::Sort))
+    }
+
+    fn holding(conn: &Connection, text: &str) -> Vec<i64> {
+        super::holding(conn, &match_expression(text).unwrap()).unwrap()
     }
 
     /// How many articles the search may read are as many as hold the words: with 50,000 in the catalogue, that is what keeps
@@ -296,57 +298,48 @@ mod tests {
     #[test]
     fn a_search_reads_what_it_finds_and_not_the_catalogue() {
         let conn = large();
-        let mut search = conn.prepare(&select(Way::ByWords, false)).unwrap();
         for (text, count) in [("SKU-31415", 1), ("croissant", 1), ("article 4919", 11), ("article 49 shelf 12", 23)] {
-            let ids = few_with(&conn, &match_expression(text).unwrap()).unwrap().unwrap();
-            assert_eq!(found(&mut search, Some((":ids", &ids))).len(), count, "{text:?}");
-            assert!(search.reset_status(StatementStatus::Sort) <= 1);
+            let ids = holding(&conn, text);
+            assert_eq!(in_order(&conn, None, Some(&ids)).unwrap().len(), count, "{text:?}");
+            let search = conn.prepare_cached(&select(SHOWN, false, true)).unwrap();
             // Some dozens of steps for each article found; to look at each of the catalogue takes some hundred thousand.
-            let steps = search.reset_status(StatementStatus::VmStep);
-            assert!(steps < 2_000, "{text:?} took {steps} steps");
+            let (steps, sorts) = work(&search);
+            assert!(steps < 2_000 && sorts == 1, "{text:?} took {steps} steps and {sorts} sorts");
         }
     }
 
     #[test]
-    fn the_first_page_and_what_very_many_hold_are_neither_sorted_nor_read_to_the_end() {
+    fn the_first_of_very_many_are_neither_sorted_nor_are_the_others_read() {
         let conn = large();
-        for (way, text, steps_max) in [
-            (Way::InOrder, "", 10_000),
-            // Each that holds the words is noted once, some ten steps, and none is looked up that is not shown.
-            (Way::InOrderWithWords, "article", 700_000),
-            (Way::InOrderWithWords, "a", 700_000),
-        ] {
-            let words = match_expression(text);
-            assert!(words.as_deref().is_none_or(|words| few_with(&conn, words).unwrap().is_none()), "{text:?}");
-            let mut search = conn.prepare(&select(way, false)).unwrap();
-            assert_eq!(found(&mut search, words.as_deref().map(|words| (":words", words))).len(), 201, "{text:?}");
-            assert_eq!(search.reset_status(StatementStatus::Sort), 0, "{text:?} was sorted");
-            let steps = search.reset_status(StatementStatus::VmStep);
-            assert!(steps < steps_max, "{text:?} took {steps} steps");
+        for text in ["article", "a", "sku"] {
+            let ids = holding(&conn, text);
+            assert!(ids.len() > FEW, "{text:?}");
+            assert_eq!(first_in_order(&conn, None, &ids).unwrap().len(), 201, "{text:?}");
+            let (steps, sorts) = work(&conn.prepare_cached(&select("id", false, false)).unwrap());
+            assert!(steps < 5_000 && sorts == 0, "{text:?} took {steps} steps and {sorts} sorts");
+        }
+        for category in [None, Some("pantry")] {
+            assert_eq!(in_order(&conn, category, None).unwrap().len(), 201);
+            let (steps, sorts) = work(&conn.prepare_cached(&select(SHOWN, category.is_some(), false)).unwrap());
+            assert!(
+                steps < 10_000 && sorts == 0,
+                "the first page of {category:?} took {steps} steps and {sorts} sorts"
+            );
         }
     }
 
     #[test]
     fn either_way_the_same_is_found_in_the_same_order() {
         let conn = large();
-        for (text, is_few, more) in [
-            ("article 12", false, true),
-            ("shelf 96", true, true),
-            ("4050", true, false),
-            ("croissant", true, false),
-            ("nowhere", true, false),
-        ] {
-            let words = match_expression(text).unwrap();
-            let mut in_order = conn.prepare(&select(Way::InOrderWithWords, false)).unwrap();
-            let many = found(&mut in_order, Some((":words", &words)));
-            assert_eq!(many.len() > ARTICLES_MAX as usize, more, "{text:?}");
-            let ids = few_with(&conn, &words).unwrap();
-            assert_eq!(ids.is_some(), is_few, "{text:?}");
-            if let Some(ids) = ids {
-                let few = found(&mut conn.prepare(&select(Way::ByWords, false)).unwrap(), Some((":ids", &ids)));
-                assert_eq!(few, many, "{text:?}");
+        for text in ["article", "article 12", "shelf 96", "sku 4", "croissant", "nowhere"] {
+            for category in [None, Some("pantry"), Some("bakery"), Some("none")] {
+                let ids = holding(&conn, text);
+                let sorted = in_order(&conn, category, Some(&ids)).unwrap();
+                let first = first_in_order(&conn, category, &ids).unwrap();
+                assert_eq!(in_order(&conn, category, Some(&first)).unwrap(), sorted, "{text:?} in {category:?}");
             }
         }
+        assert!(holding(&conn, "article").len() > FEW && holding(&conn, "shelf 96").len() < FEW);
     }
 
     #[test]
