@@ -239,7 +239,7 @@ fn after_wrong(tries_left: u32, wait_s: u32) -> String {
     }
 }
 
-/// As in a change, of which nothing is saved then. A look says so by [`not_read`](crate::till::not_read).
+/// As in a change, of which nothing is saved then. A look says so by itself.
 impl From<rusqlite::Error> for TillError {
     fn from(error: rusqlite::Error) -> Self {
         if store::is_damage(&error) {
