@@ -21,7 +21,7 @@ use tempfile::TempDir;
 type Checked<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Long enough for anything that is not stuck.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A till's folder and its bank.
 struct Scene {
