@@ -61,6 +61,20 @@ struct Numbers {
     sale: i64,
     receipt: i64,
     audit: i64,
+    /// The hash of the audit's entry before.
+    previous: Value,
+}
+
+/// What stands for the hash of an audit entry: nobody checks the chain here, but each entry must name the one before it.
+fn hash(seq: i64) -> Value {
+    let mut bytes = vec![0; 24];
+    bytes.extend(seq.to_be_bytes());
+    Value::Blob(bytes)
+}
+
+/// The hash that the next entry must name.
+fn head(db: &Connection) -> Result<Value> {
+    Ok(db.query_row("SELECT hash FROM audit_head", [], |row| row.get(0))?)
 }
 
 /// Values to be inserted.
@@ -107,7 +121,14 @@ impl Sale {
         ];
         let part = [("id", Value::Null), ("sale_id", id.clone())];
         let audit = |(entry, seq): (&Template, i64)| {
-            entry.copy(&[("seq", Value::Integer(seq)), ("at", at_ms.clone()), ("sale_id", id.clone())])
+            let previous = if seq == numbers.audit { numbers.previous.clone() } else { hash(seq - 1) };
+            entry.copy(&[
+                ("seq", Value::Integer(seq)),
+                ("at", at_ms.clone()),
+                ("sale_id", id.clone()),
+                ("previous", previous),
+                ("hash", hash(seq)),
+            ])
         };
         SaleRows {
             sale: self.sale.copy(&named),
@@ -204,15 +225,21 @@ fn fill_folder(path: &Path, intent: Uuid, charges: u64, end: &CancellationToken)
         };
         let (sale, receipt) = (last("sale")?, last("receipt")?);
         let audit: i64 = db.query_row("SELECT coalesce(max(seq), 0) FROM audit", [], |row| row.get(0))?;
-        let entries = i64::try_from(pattern.audit.len())?;
+        let (entries, head) = (i64::try_from(pattern.audit.len())?, head(db)?);
         fill::in_batches(db, charges, end, |number| {
             let place = i64::try_from(number)? + 1;
-            let numbers =
-                Numbers { sale: sale + place, receipt: receipt + place, audit: audit + 1 + (place - 1) * entries };
+            let before = audit + (place - 1) * entries;
+            let numbers = Numbers {
+                sale: sale + place,
+                receipt: receipt + place,
+                audit: before + 1,
+                previous: if place == 1 { head.clone() } else { hash(before) },
+            };
             let rows = pattern.copy(&Name::new(fill::spread(number, charges)), &numbers);
             pattern.insert(db, &rows)
         })?;
         db.execute("UPDATE counters SET last = last + ?1", [i64::try_from(charges)?])?;
+        db.execute("UPDATE audit_head SET (seq, hash) = (SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1)", [])?;
         Ok(())
     })
 }
@@ -248,8 +275,12 @@ pub(crate) async fn alone(dir: &Path, pairs: u64) -> Result<Clicks> {
     let clicking = async move {
         let mut clicks = Clicks::new()?;
         let mut events = till.subscribe();
-        let mut numbers =
-            Numbers { sale: next(&raw, "number", "sales")?, receipt: 0, audit: next(&raw, "seq", "audit")? };
+        let mut numbers = Numbers {
+            sale: next(&raw, "number", "sales")?,
+            receipt: 0,
+            audit: next(&raw, "seq", "audit")?,
+            previous: head(&raw)?,
+        };
         for _ in 0..pairs {
             let charge = charge()?;
             let begin = Instant::now();
@@ -263,6 +294,7 @@ pub(crate) async fn alone(dir: &Path, pairs: u64) -> Result<Clicks> {
             clicks.raw.record(begin.elapsed())?;
             numbers.sale += 1;
             numbers.audit += i64::try_from(frozen.sale.audit.len())?;
+            numbers.previous = hash(numbers.audit - 1);
         }
         anyhow::Ok(clicks)
     };

@@ -83,7 +83,9 @@ async fn the_numbers_agree_with_what_was_asked() -> Result {
     let cancellations = |kind: &str| seen.get(&format!("kassa_bank_cancellations_total{{kind=\"{kind}\"}}"));
     assert_eq!(["cancelled", "kept", "settling", "unavailable"].map(cancellations), [2.0, 1.0, 0.0, 0.0]);
     let calls = |call: &str| seen.get(&format!("kassa_bank_gateway_calls_total{{call=\"{call}\",result=\"known\"}}"));
-    assert_eq!(["identify", "send", "look"].map(calls), [1.0, 2.0, 0.0]);
+    assert_eq!(["send", "look"].map(calls), [2.0, 0.0]);
+    // Once at its start, and again where an answer was late.
+    assert!(calls("identify") >= 1.0);
     assert_eq!(seen.get("kassa_bank_gateway_call_duration_seconds_count{call=\"send\"}"), 2.0);
     let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs_f64();
     let up_s = now_s - seen.get("process_start_time_seconds");
