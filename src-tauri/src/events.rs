@@ -52,6 +52,7 @@ fn send(window: &AppHandle, event: till::Event) -> tauri::Result<()> {
     match event {
         till::Event::OperationChanged(operation) => OperationChanged((*operation).into()).emit(window),
         till::Event::SummaryChanged(summary) => SummaryChanged(summary.into()).emit(window),
+        till::Event::LateDecline(late) => SaleChanged { sale_id: late.sale_id.to_string() }.emit(window),
         till::Event::SaleChanged { sale_id } => SaleChanged { sale_id: sale_id.to_string() }.emit(window),
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::{
     Operation, SaleState, Settings, TenderKind, TillError, Unit, audit::Signature, catalogue::Offer, lines,
-    lines::Origin, pay, sales, settings, tenders,
+    lines::Origin, offline, offline::Risk, operations, pay, pay::NewCard, sales, settings, tenders,
 };
 use checkout::Quantity;
 use protocol::{Amount, CardToken, Currency, REFERENCE_CHARS_MAX, holds_card_number};
@@ -61,7 +61,11 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
             Err(pay::reused())
         };
     }
-    let settings = Settings { currency: charge.currency, ..settings::read(tx)? };
+    let shop = settings::read(tx)?;
+    // Nobody stands before a charge: over the limit it is refused.
+    let risk = Risk { amount: charge.amount.get(), currency: charge.currency, over_limit: false };
+    let taking = if charge.accepted_offline { Some(offline::allow(tx, signature, &shop, risk)?) } else { None };
+    let settings = Settings { currency: charge.currency, ..shop };
     let id = sales::insert(tx, signature, &settings, false)?;
     let offer = Offer {
         sku: "AMOUNT".to_owned(),
@@ -78,6 +82,11 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
         Some(reference) => reference.clone(),
         None => pay::reference(&settings, &sale)?,
     };
-    let (card, accepted_at) = (charge.card.clone(), charge.accepted_offline.then_some(signature.at));
-    pay::begin_card(tx, signature, &sale, charge.intent_id, charge.amount, card, reference, accepted_at)
+    let (tender_id, amount, card) = (charge.intent_id, charge.amount, charge.card.clone());
+    let new = NewCard { tender_id, amount, card, reference, replaces: None };
+    let Some(taking) = taking else { return pay::begin_card(tx, signature, &sale, new) };
+    let operation = pay::begin_card_at(tx, &taking.signature, &sale, new, Some(signature.at))?;
+    offline::mark(tx, &taking, tender_id, None)?;
+    pay::complete_if_paid(tx, signature, id)?;
+    operations::by_key(tx, operation.key)
 }

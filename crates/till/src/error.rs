@@ -109,6 +109,18 @@ pub enum TillError {
     /// The goods were handed over before the bank answered.
     #[error("{0}")]
     AcceptedOffline(String),
+    /// Over what may be taken offline. Says by how much.
+    #[error("{0}")]
+    OfflineLimit(String),
+    /// It is not known whether the card was charged: nothing else may be taken for it.
+    #[error("{0}")]
+    CardMayBeCharged(String),
+    /// A person must look at it first.
+    #[error("{0}")]
+    NeedsLook(String),
+    /// What should come back is not what was sold, or is not there to come back any more.
+    #[error("{0}")]
+    InvalidReturn(String),
     /// The tender or intent already belongs to another request.
     #[error("{0}")]
     IntentReused(String),
@@ -203,6 +215,10 @@ impl TillError {
             Self::NotRefundable(_) => "not-refundable",
             Self::AlreadyFinal(_) => "already-final",
             Self::AcceptedOffline(_) => "accepted-offline",
+            Self::OfflineLimit(_) => "offline-limit",
+            Self::CardMayBeCharged(_) => "card-may-be-charged",
+            Self::NeedsLook(_) => "needs-look",
+            Self::InvalidReturn(_) => "invalid-return",
             Self::IntentReused(_) => "intent-reused",
             Self::InvalidSetting(_) => "invalid-setting",
             Self::Locked => "locked",

@@ -39,8 +39,11 @@ mod ean13;
 mod editing;
 mod error;
 mod figures;
+mod instead;
+mod late;
 mod lines;
 mod network;
+mod offline;
 mod operations;
 mod parking;
 mod pay;
@@ -49,6 +52,7 @@ mod pins;
 mod queue;
 mod receipt;
 mod refunds;
+mod returns;
 mod rights;
 mod sale;
 mod sales;
@@ -74,7 +78,9 @@ pub use charge::Charge;
 pub use clock::new_id;
 pub use ean13::{Carries, ScaleBarcodes, ValueDigits, check_digit};
 pub use error::TillError;
+pub use late::{CollectAgain, LateDecline, LateDeclines, LateFigures, LateQuery, LateState, LateTotal};
 pub use lines::Origin;
+pub use offline::{OfflineAsk, OverLimit, TakeOffline};
 pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};
 pub use outbox::{Attempt, Bank, BankIdentity, Secret, State};
 pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};
@@ -83,10 +89,14 @@ pub use pins::PinEntry;
 pub use queue::{AmountOf, Backlog, Chip, Event, Summary};
 pub use receipt::Receipt;
 pub use refunds::Refund;
+pub use returns::{
+    CardPart, Goods, LegState, NewReturn, PricedGoods, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnLeg,
+    ReturnLine, ReturnLineBegun, ReturnState, ReturnedGoods,
+};
 pub use rights::{Limit, Measure, Right, RoleRight};
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
 pub use sales::SaleState;
-pub use settings::Settings;
+pub use settings::{OfflineLimits, Settings};
 pub use settling::Settling;
 pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,

@@ -1,8 +1,9 @@
 //! Pay: from the click to the one commit that holds sale, tender, operation and audit entry.
 
 use crate::{
-    Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, audit, audit::Signature, clock, lines,
-    operations, refunds, sale, sales, sales::SaleRow, settings, shifts, tenders, tenders::TenderRow,
+    Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, amounts::format_amount, audit,
+    audit::Signature, clock, late, lines, operations, refunds, sale, sales, sales::SaleRow, settings, shifts, tenders,
+    tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
 use jiff::Timestamp;
@@ -12,6 +13,9 @@ use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
+
+/// In how many parts a sale is paid at most, those that did not pay not counted.
+pub(crate) const PARTS_MAX: usize = 200;
 
 /// What the dialog of a tender begins with. Nothing of it is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +53,7 @@ pub struct CashPayment {
     pub tender_id: Uuid,
     /// The sale to pay.
     pub sale_id: Uuid,
-    /// What the customer handed over, in minor units; at least all that is due.
+    /// What the customer handed over, in minor units. Less than is due pays a part.
     pub tendered: i64,
 }
 
@@ -70,6 +74,11 @@ pub struct CashTaken {
 pub(crate) fn begin(conn: &Connection, sale_id: Uuid) -> Result<TenderBegun, TillError> {
     let sale = sales::by_id(conn, sale_id)?;
     let rest = due(conn, &sale)?;
+    begun(&sale, rest)
+}
+
+/// What a tender dialog begins with where so much is due.
+pub(crate) fn begun(sale: &SaleRow, rest: i64) -> Result<TenderBegun, TillError> {
     let CashDue { due: cash_due, rounding } = checkout::cash_due(rest, sale.cash).map_err(sale::broken)?;
     let currency = sale::engine_currency(sale.currency).map_err(sale::broken)?;
     let cash_notes =
@@ -78,7 +87,7 @@ pub(crate) fn begin(conn: &Connection, sale_id: Uuid) -> Result<TenderBegun, Til
 }
 
 /// What no tender of the sale covers, where there is something to pay at all.
-fn due(conn: &Connection, sale: &SaleRow) -> Result<i64, TillError> {
+pub(crate) fn due(conn: &Connection, sale: &SaleRow) -> Result<i64, TillError> {
     let line_rows = lines::of_sale(conn, sale.id)?;
     if line_rows.is_empty() {
         return Err(TillError::InvalidAmount("there is nothing to pay: the sale is empty".to_owned()));
@@ -123,22 +132,42 @@ pub(crate) fn card(tx: &Connection, signature: &Signature, payment: &CardPayment
     }
     let sale = under_payment(tx, signature, sale)?;
     let reference = reference(&settings::read(tx)?, &sale)?;
-    begin_card(tx, signature, &sale, payment.tender_id, amount, card, reference, None)
+    let replaces = tenders::to_replace(&tenders::of_sale(tx, sale.id)?);
+    begin_card(tx, signature, &sale, NewCard { tender_id: payment.tender_id, amount, card, reference, replaces })
+}
+
+/// A card tender that is about to begin.
+pub(crate) struct NewCard {
+    pub(crate) tender_id: Uuid,
+    pub(crate) amount: Amount,
+    pub(crate) card: CardToken,
+    /// What the bank is to be given.
+    pub(crate) reference: String,
+    /// The tender in whose place it is made.
+    pub(crate) replaces: Option<Uuid>,
 }
 
 /// The tender and its operation, on a sale that is frozen.
-#[expect(clippy::too_many_arguments, reason = "each is one part of a payment, and none has a default")]
 pub(crate) fn begin_card(
     tx: &Connection,
     signature: &Signature,
     sale: &SaleRow,
-    tender_id: Uuid,
-    amount: Amount,
-    card: CardToken,
-    reference: String,
+    new: NewCard,
+) -> Result<Operation, TillError> {
+    begin_card_at(tx, signature, sale, new, None)
+}
+
+/// The same for goods that are handed over before the bank is asked.
+pub(crate) fn begin_card_at(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    new: NewCard,
     accepted_offline_at: Option<Timestamp>,
 ) -> Result<Operation, TillError> {
+    let NewCard { tender_id, amount, card, reference, replaces } = new;
     let others = tenders::of_sale(tx, sale.id)?;
+    check_parts(&others)?;
     let tender = TenderRow {
         id: tender_id,
         sale_id: sale.id,
@@ -149,8 +178,9 @@ pub(crate) fn begin_card(
         tendered: None,
         change: None,
         reference: Some(reference),
-        replaces: tenders::to_replace(&others),
+        replaces,
         created_at: signature.at,
+        taken_offline_at: None,
     };
     tenders::insert(tx, &tender)?;
     let enqueued = enqueue(tx, signature, sale, &tender, amount, card, accepted_offline_at)?;
@@ -219,11 +249,19 @@ fn frozen_total(sale: &SaleRow) -> Result<i64, TillError> {
     Ok(frozen.total)
 }
 
+/// Whether one more part may pay: what pays a sale is added up again at each look at it.
+fn check_parts(others: &[TenderRow]) -> Result<(), TillError> {
+    if others.iter().filter(|tender| tender.state.counts()).count() < PARTS_MAX {
+        return Ok(());
+    }
+    Err(TillError::InvalidAmount(format!("a sale is paid in at most {PARTS_MAX} parts")))
+}
+
 fn next_position(others: &[TenderRow]) -> i64 {
     others.iter().map(|tender| tender.position).max().unwrap_or(0) + 1
 }
 
-fn card_token(card: &str) -> Result<CardToken, TillError> {
+pub(crate) fn card_token(card: &str) -> Result<CardToken, TillError> {
     CardToken::new(card).map_err(|error| TillError::InvalidCard(error.to_string()))
 }
 
@@ -237,8 +275,8 @@ pub(crate) fn reference(settings: &Settings, sale: &SaleRow) -> Result<String, T
     Ok(format!("{}/{number}", settings.till_name))
 }
 
-/// Takes cash for all that is due, and completes the sale where nothing else is open. The same tender id gives the same
-/// answer back.
+/// Takes cash for what is due or for a part of it, and completes the sale where nothing else is open. The same tender id gives the
+/// same answer back.
 pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment) -> Result<CashTaken, TillError> {
     let sale = sales::by_id(tx, payment.sale_id)?;
     if let Some(tender) = tenders::by_id(tx, payment.tender_id)? {
@@ -249,11 +287,13 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
     let due = due(tx, &sale)?;
     shifts::check_cash(tx, sale.currency)?;
     let cash_due = checkout::cash_due(due, sale.cash).map_err(sale::broken)?.due;
-    if payment.tendered < cash_due {
-        return Err(TillError::InvalidAmount(format!("{} is too little: {cash_due} is due", payment.tendered)));
+    if payment.tendered == 0 && cash_due > 0 {
+        let due = format_amount(cash_due, sale.currency);
+        return Err(TillError::InvalidAmount(format!("nothing was handed over: {due} is due")));
     }
     let sale = under_payment(tx, signature, sale)?;
     let others = tenders::of_sale(tx, sale.id)?;
+    check_parts(&others)?;
     let mut counted = sale::counted(&others);
     counted.push(Paid::Cash { tendered: payment.tendered });
     let total = frozen_total(&sale)?;
@@ -271,6 +311,7 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
         reference: None,
         replaces: tenders::to_replace(&others),
         created_at: signature.at,
+        taken_offline_at: None,
     };
     tenders::insert(tx, &tender)?;
     let details = json!({
@@ -299,11 +340,11 @@ pub(crate) fn complete_if_paid(tx: &Connection, signature: &Signature, sale_id: 
     let (SaleState::Paying, Some(frozen)) = (sale.state, sale.frozen) else { return Ok(()) };
     let rows = tenders::of_sale(tx, sale_id)?;
     let mut counting = rows.iter().filter(|tender| tender.state.counts());
-    if !counting.all(|tender| tender.state.paid()) {
+    if !counting.all(TenderRow::lets_complete) {
         return Ok(());
     }
     let balance = sale::balance(&sale, frozen.total, &rows)?;
-    if balance.rest != 0 || rows.iter().all(|tender| !tender.state.paid()) {
+    if balance.rest != 0 || !rows.iter().any(TenderRow::lets_complete) {
         return Ok(());
     }
     let receipt_number = sales::complete(tx, signature, sale_id, balance.rounding)?;
@@ -311,7 +352,8 @@ pub(crate) fn complete_if_paid(tx: &Connection, signature: &Signature, sale_id: 
         "sale": sale.number, "receipt": receipt_number, "total": frozen.total, "rounding": balance.rounding,
         "currency": sale.currency,
     });
-    audit::append(tx, signature, "sale-completed", Some(sale_id), &details)
+    audit::append(tx, signature, "sale-completed", Some(sale_id), &details)?;
+    late::completed(tx, signature, &rows)
 }
 
 /// Writes what the bank said of a card into its tender, and completes the sale where that was the last of it. Runs in the
@@ -334,7 +376,8 @@ pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox
         "before": tender.state.as_str(), "after": state.as_str(),
     });
     audit::append(tx, signature, "payment-settled", Some(tender.sale_id), &details)?;
-    complete_if_paid(tx, signature, tender.sale_id)
+    complete_if_paid(tx, signature, tender.sale_id)?;
+    late::settled(tx, signature, &tender, state)
 }
 
 /// Writes into the audit that the bank said another end of a payment than the one that holds. Money may have moved that this

@@ -1,6 +1,6 @@
 //! The queue as the cashier sees it: one summary, one chip, and the events that say when to look again.
 
-use crate::{Operation, TillError};
+use crate::{LateDecline, Operation, TillError};
 use jiff::Timestamp;
 use protocol::Currency;
 use rusqlite::Connection;
@@ -106,6 +106,8 @@ pub enum Event {
     OperationChanged(Box<Operation>),
     /// The queue changed.
     SummaryChanged(Summary),
+    /// A payment that was taken offline did not pay, or what became of it since changed.
+    LateDecline(Box<LateDecline>),
     /// A sale changed.
     SaleChanged {
         /// Its id.

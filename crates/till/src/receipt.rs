@@ -11,6 +11,8 @@ use uuid::Uuid;
 
 /// Characters of a line: what an 80 mm printer has.
 pub(crate) const WIDTH: usize = 42;
+/// What stands on a receipt whose goods were handed over before the bank had answered.
+const OFFLINE: &str = "Accepted, not yet approved by the bank";
 
 /// The receipt of one sale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,7 +105,9 @@ fn write_tender(tender: &Tender, sale: &Sale, lines: &mut Vec<String>) {
             let name = card.map_or_else(|| "Card".to_owned(), |(brand, last4)| format!("Card {brand} ··{last4}"));
             lines.push(apart(&name, &amount(tender.amount)));
             let approval = operation.and_then(|operation| operation.approval_code.as_deref());
-            lines.push(format!("  {}", state(tender.state, approval)));
+            let offline = tender.taken_offline_at.is_some() && !tender.state.paid() && tender.state.counts();
+            let state = if offline { OFFLINE.to_owned() } else { state(tender.state, approval) };
+            lines.push(format!("  {state}"));
             if let Some(operation) = operation {
                 lines.push(apart(
                     &format!("  Payment {}", operation.short_code),

@@ -1,12 +1,12 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
 use crate::{
-    Operation, TenderState, TillError, audit, audit::Signature, columns, operations, rights, rights::Measure,
-    rights::Right, tenders,
+    Operation, TenderState, TillError, audit, audit::Signature, columns, offline, operations, rights, rights::Measure,
+    rights::Right, sales::SaleRow, tenders, tenders::TenderRow,
 };
 use outbox::{EnqueueError, Enqueued, Kind, NewOperation, Request};
 use protocol::{Amount, Key};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -27,21 +27,60 @@ pub(crate) struct RefundRow {
     pub(crate) tender_id: Uuid,
     pub(crate) state: TenderState,
     pub(crate) amount: i64,
+    /// The return of which it is a leg; none where money alone is given back.
+    pub(crate) return_id: Option<Uuid>,
+    /// The refund in whose place it is.
+    pub(crate) replaces: Option<Uuid>,
+}
+
+const COLUMNS: &str = "id, tender_id, state, amount, return_id, replaces";
+
+fn refund_row(row: &Row<'_>) -> rusqlite::Result<RefundRow> {
+    Ok(RefundRow {
+        id: columns::uuid(row, 0)?,
+        tender_id: columns::uuid(row, 1)?,
+        state: columns::word(row, 2, TenderState::read)?,
+        amount: row.get(3)?,
+        return_id: columns::optional_uuid(row, 4)?,
+        replaces: columns::optional_uuid(row, 5)?,
+    })
 }
 
 pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<Option<RefundRow>, TillError> {
     let found = conn
-        .prepare_cached("SELECT id, tender_id, state, amount FROM refunds WHERE id = ?1")?
-        .query_row([id.to_string()], |row| {
-            Ok(RefundRow {
-                id: columns::uuid(row, 0)?,
-                tender_id: columns::uuid(row, 1)?,
-                state: columns::word(row, 2, TenderState::read)?,
-                amount: row.get(3)?,
-            })
-        })
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM refunds WHERE id = ?1"))?
+        .query_row([id.to_string()], refund_row)
         .optional()?;
     Ok(found)
+}
+
+/// The refunds to cards of a return, in the order of their saving.
+pub(crate) fn of_return(conn: &Connection, return_id: Uuid) -> Result<Vec<RefundRow>, TillError> {
+    let mut statement =
+        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM refunds WHERE return_id = ?1 ORDER BY rowid"))?;
+    let rows = statement.query_map([return_id.to_string()], refund_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What of a card's tender is not given back yet. A part that went to a return stays its own, also where the bank refused it: it is
+/// tried again or paid out in cash.
+pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
+    let given: i64 = conn
+        .prepare_cached(
+            "SELECT coalesce(sum(amount), 0) FROM refunds
+             WHERE tender_id = ?1 AND replaces IS NULL AND (return_id IS NOT NULL OR state NOT IN ('declined', 'cancelled'))",
+        )?
+        .query_row([tender.id.to_string()], |row| row.get(0))?;
+    Ok(tender.amount - given)
+}
+
+/// Whether a refund that did not go through was tried again or paid out.
+pub(crate) fn is_resolved(conn: &Connection, id: Uuid) -> Result<bool, TillError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM refunds WHERE replaces = ?1) OR EXISTS (SELECT 1 FROM cash_refunds WHERE instead_of = ?1)",
+        )?
+        .query_row([id.to_string()], |row| row.get(0))?)
 }
 
 /// Saves a refund: its row, operation and audit entry in one commit, or nothing. The same intent gives the same operation back.
@@ -55,31 +94,94 @@ pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) ->
         Some(_) => signature.clone(),
         None => rights::allow(tx, signature, Right::Refund, Measure::Amount(refund.amount.get()))?,
     };
-    let Enqueued { operation, existed } = enqueue(tx, signature, refund, &payment.lane)?;
+    let Enqueued { operation, existed } = enqueue(tx, signature, refund, None, &payment.lane)?;
     if existed {
         return operations::show(tx, &operation);
     }
+    let left = left_of(tx, &tender)?;
+    if refund.amount.get() > left {
+        return Err(TillError::OverRefund { amount: refund.amount.get(), left });
+    }
+    insert(tx, signature, refund, &tender, None)?;
+    begun(tx, signature, refund, &tender, &operation)?;
+    operations::show(tx, &operation)
+}
+
+/// A leg of a return: what goes back to one card.
+pub(crate) struct NewLeg<'a> {
+    pub(crate) id: Uuid,
+    pub(crate) return_id: Uuid,
+    /// The leg that did not go through, in whose place it is.
+    pub(crate) replaces: Option<Uuid>,
+    pub(crate) tender: &'a TenderRow,
+    pub(crate) amount: i64,
+}
+
+/// Saves a leg of a return with its operation, which waits for its payment's end.
+pub(crate) fn begin_leg(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    new: &NewLeg<'_>,
+) -> Result<Operation, TillError> {
+    let payment = offline::of_tender(tx, new.tender)?.key;
+    let amount = Amount::new(new.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
+    let refund = Refund { intent_id: new.id, payment, amount };
+    let Enqueued { operation, existed } = enqueue(tx, signature, &refund, new.replaces, &sale.id.to_string())?;
+    if existed {
+        return Err(TillError::IntentReused("this was already asked for with another refund".to_owned()));
+    }
+    insert(tx, signature, &refund, new.tender, Some(new))?;
+    begun(tx, signature, &refund, new.tender, &operation)?;
+    operations::show(tx, &operation)
+}
+
+fn insert(
+    tx: &Connection,
+    signature: &Signature,
+    refund: &Refund,
+    tender: &TenderRow,
+    leg: Option<&NewLeg<'_>>,
+) -> Result<(), TillError> {
     tx.prepare_cached(
-        "INSERT INTO refunds (id, tender_id, state, amount, created_at, updated_at) VALUES (?1, ?2, 'settling', ?3, ?4, ?4)",
+        "INSERT INTO refunds (id, tender_id, state, amount, return_id, replaces, created_at, updated_at)
+         VALUES (?1, ?2, 'settling', ?3, ?4, ?5, ?6, ?6)",
     )?
     .execute(params![
         refund.intent_id.to_string(),
         tender.id.to_string(),
         refund.amount.get(),
+        leg.map(|leg| leg.return_id.to_string()),
+        leg.and_then(|leg| leg.replaces).map(|id| id.to_string()),
         signature.at.as_millisecond()
     ])?;
-    let details = json!({
-        "refund": refund.intent_id, "tender": tender.id, "amount": refund.amount, "payment": payment.key,
-        "key": operation.key, "short_code": operation.short_code,
-    });
-    audit::append(tx, signature, "refund-begun", Some(tender.sale_id), &details)?;
-    operations::show(tx, &operation)
+    Ok(())
 }
 
-fn enqueue(tx: &Connection, signature: &Signature, refund: &Refund, lane: &str) -> Result<Enqueued, TillError> {
+fn begun(
+    tx: &Connection,
+    signature: &Signature,
+    refund: &Refund,
+    tender: &TenderRow,
+    operation: &outbox::Operation,
+) -> Result<(), TillError> {
+    let details = json!({
+        "refund": refund.intent_id, "tender": tender.id, "amount": refund.amount, "payment": refund.payment,
+        "key": operation.key, "short_code": operation.short_code,
+    });
+    audit::append(tx, signature, "refund-begun", Some(tender.sale_id), &details)
+}
+
+fn enqueue(
+    tx: &Connection,
+    signature: &Signature,
+    refund: &Refund,
+    replaces: Option<Uuid>,
+    lane: &str,
+) -> Result<Enqueued, TillError> {
     let new = NewOperation {
         intent_id: refund.intent_id,
-        replaces: None,
+        replaces,
         lane: lane.to_owned(),
         request: Request::Refund { payment: refund.payment, amount: refund.amount },
     };

@@ -2,8 +2,8 @@
 //! rows from Pay on.
 
 use crate::{
-    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, lines, lines::LineRow, operations,
-    sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
+    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, late, lines, lines::LineRow,
+    operations, sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
 };
 use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Tender as Paid};
 use jiff::Timestamp;
@@ -48,6 +48,9 @@ pub struct Sale {
     pub paid: i64,
     /// What no tender covers yet. A card payment that is not settled covers its amount: it may turn out to have paid.
     pub due: i64,
+    /// What is not to be paid any more, of a payment that was taken offline and then declined: it was written off, or its goods came
+    /// back before.
+    pub waived: i64,
     /// What cash rounding added, or with a minus took away.
     pub rounding: i64,
     /// The currency of every amount here.
@@ -131,6 +134,8 @@ pub struct Tender {
     pub state: TenderState,
     /// The declined or cancelled tender in whose place it was made.
     pub replaces: Option<Uuid>,
+    /// A card: when its goods were handed over before the bank had answered.
+    pub taken_offline_at: Option<Timestamp>,
     /// A card's operation.
     pub operation: Option<Operation>,
 }
@@ -225,7 +230,8 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
     let line_rows = lines::of_sale(conn, sale.id)?;
     let tender_rows = tenders::of_sale(conn, sale.id)?;
     let figures = figures(conn, sale, &line_rows)?;
-    let balance = balance(sale, figures.total, &tender_rows)?;
+    let waived = late::waived(conn, &tender_rows)?;
+    let (due, rounding) = rest(sale, figures.total, &tender_rows, waived)?;
     let paid = tender_rows.iter().filter(|tender| tender.state.paid()).map(|tender| tender.amount).sum();
     Ok(Sale {
         id: sale.id,
@@ -252,8 +258,9 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         discount_asked: sale.terms.discount,
         total: figures.total,
         paid,
-        due: balance.rest,
-        rounding: sale.rounding.unwrap_or(balance.rounding),
+        due,
+        waived,
+        rounding,
         currency: sale.currency,
         tenders: tender_rows.iter().map(|row| show_tender(conn, row)).collect::<Result<_, _>>()?,
         receipt_number: sale.receipt_number,
@@ -261,6 +268,16 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         created_at: sale.created_at,
         completed_at: sale.completed_at,
     })
+}
+
+/// What is still due, and what rounding did. A completed sale keeps its rounding: what is due then was declined after it.
+fn rest(sale: &SaleRow, total: i64, tenders: &[TenderRow], waived: i64) -> Result<(i64, i64), TillError> {
+    let Some(rounding) = sale.rounding else {
+        let balance = balance(sale, total, tenders)?;
+        return Ok((balance.rest, balance.rounding));
+    };
+    let covered: i64 = tenders.iter().filter(|tender| tender.state.counts()).map(|tender| tender.amount).sum();
+    Ok((total + rounding - covered - waived, rounding))
 }
 
 fn show_line(row: &LineRow, priced: PricedLine, position: u32) -> SaleLine {
@@ -293,6 +310,7 @@ fn show_tender(conn: &Connection, row: &TenderRow) -> Result<Tender, TillError> 
         change: row.change,
         state: row.state,
         replaces: row.replaces,
+        taken_offline_at: row.taken_offline_at,
         operation: match row.kind {
             TenderKind::Card => operations::by_intent(conn, row.id)?,
             TenderKind::Cash => None,

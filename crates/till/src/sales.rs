@@ -112,6 +112,14 @@ pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<SaleRow, TillError> {
         .ok_or(TillError::NotFound("sale"))
 }
 
+/// The completed sale of a receipt's number.
+pub(crate) fn by_receipt(conn: &Connection, receipt_number: i64) -> Result<SaleRow, TillError> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM sales WHERE receipt_number = ?1"))?
+        .query_row([receipt_number], sale)
+        .optional()?
+        .ok_or(TillError::NotFound("sale with this receipt number"))
+}
+
 /// The sale in front of the cashier. A completed one stays there until the cashier goes on, so that a till that is started again
 /// says that the customer has paid.
 pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> {
@@ -253,7 +261,7 @@ pub(crate) fn complete(tx: &Connection, signature: &Signature, id: Uuid, roundin
 }
 
 /// Takes the next number of a series, in the commit that uses it: a number that is not used is not taken.
-fn next_number(tx: &Connection, series: &str) -> Result<i64, TillError> {
+pub(crate) fn next_number(tx: &Connection, series: &str) -> Result<i64, TillError> {
     Ok(tx
         .prepare_cached("UPDATE counters SET last = last + 1 WHERE name = ?1 RETURNING last")?
         .query_row([series], |row| row.get(0))?)

@@ -15,6 +15,7 @@ pub(crate) fn schema() -> Schema {
         Migration { version: 4, name: "refunds", sql: include_str!("migrations/004_refunds.sql") },
         Migration { version: 5, name: "sale", sql: include_str!("migrations/005_sale.sql") },
         Migration { version: 6, name: "people", sql: include_str!("migrations/006_people.sql") },
+        Migration { version: 7, name: "returns", sql: include_str!("migrations/007_refunds.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }

@@ -32,6 +32,43 @@ pub struct Settings {
     pub time_zone: Option<String>,
     /// The hour at which the shop's day begins, 0 to 23: a bar that closes at three counts the night to the evening before.
     pub day_start_hour: u8,
+    /// How much may be handed over before the bank has answered.
+    pub offline: OfflineLimits,
+}
+
+/// How much a shop hands over before the bank has answered, at its own risk. Amounts in minor units of the shop's currency; what is in
+/// another one is over the limit, as its worth is not known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfflineLimits {
+    /// For one payment.
+    pub payment_max: i64,
+    /// For all of them together that are not settled.
+    pub sum_max: i64,
+    /// How many of them at most.
+    pub count_max: u32,
+    /// None once the oldest of them is so old, in hours.
+    pub age_max_h: u32,
+}
+
+impl Default for OfflineLimits {
+    fn default() -> Self {
+        Self { payment_max: 5_000, sum_max: 100_000, count_max: 75, age_max_h: 24 }
+    }
+}
+
+impl OfflineLimits {
+    fn check(&self) -> Result<(), TillError> {
+        let fits = (0..=99_999_999).contains(&self.payment_max)
+            && (0..=100_000_000_000).contains(&self.sum_max)
+            && self.count_max <= 10_000
+            && (1..=8_760).contains(&self.age_max_h);
+        if fits {
+            return Ok(());
+        }
+        Err(TillError::InvalidSetting(
+            "the offline limits must not be negative, with at most 10000 payments and 1 to 8760 hours",
+        ))
+    }
 }
 
 impl Default for Settings {
@@ -46,6 +83,7 @@ impl Default for Settings {
             scale_barcodes: ScaleBarcodes::default(),
             time_zone: None,
             day_start_hour: 0,
+            offline: OfflineLimits::default(),
         }
     }
 }
@@ -71,7 +109,7 @@ impl Settings {
         if [&self.shop_name, &self.till_name].into_iter().any(|name| holds_card_number(name)) {
             return Err(TillError::InvalidSetting("a name must not hold the number of a card"));
         }
-        Ok(())
+        self.offline.check()
     }
 
     /// The day that a moment counts for.
@@ -81,7 +119,7 @@ impl Settings {
         if is_before { local.date().yesterday().unwrap_or(local.date()) } else { local.date() }
     }
 
-    fn rows(&self) -> [(&'static str, String); 9] {
+    fn rows(&self) -> [(&'static str, String); 13] {
         [
             ("shop_name", self.shop_name.clone()),
             ("till_name", self.till_name.clone()),
@@ -92,6 +130,10 @@ impl Settings {
             ("scale_barcodes", self.scale_barcodes.to_string()),
             ("time_zone", self.time_zone.clone().unwrap_or_default()),
             ("day_start_hour", self.day_start_hour.to_string()),
+            ("offline_payment_max", self.offline.payment_max.to_string()),
+            ("offline_sum_max", self.offline.sum_max.to_string()),
+            ("offline_count_max", self.offline.count_max.to_string()),
+            ("offline_age_max_h", self.offline.age_max_h.to_string()),
         ]
     }
 }
@@ -119,6 +161,12 @@ pub(crate) fn read(conn: &Connection) -> Result<Settings, TillError> {
         scale_barcodes: text("scale_barcodes")?.parse().map_err(|_| damaged("scale_barcodes"))?,
         time_zone: Some(text("time_zone")?.clone()).filter(|name| !name.is_empty()),
         day_start_hour: text("day_start_hour")?.parse().map_err(|_| damaged("day_start_hour"))?,
+        offline: OfflineLimits {
+            payment_max: text("offline_payment_max")?.parse().map_err(|_| damaged("offline_payment_max"))?,
+            sum_max: text("offline_sum_max")?.parse().map_err(|_| damaged("offline_sum_max"))?,
+            count_max: text("offline_count_max")?.parse().map_err(|_| damaged("offline_count_max"))?,
+            age_max_h: text("offline_age_max_h")?.parse().map_err(|_| damaged("offline_age_max_h"))?,
+        },
     })
 }
 

@@ -1,8 +1,8 @@
 //! The queue at work: started against a bank, its words written into the tenders, its events told on with what the till knows.
 
 use crate::{
-    Event, Operation, Place, Till, TillError, alarms, audit, audit::BANK, audit::Signature, clock, network, operations,
-    pay, queue, queue::Settles, till::not_read, trouble,
+    Event, LateDecline, Operation, Place, Till, TillError, alarms, audit, audit::BANK, audit::Signature, clock, late,
+    network, operations, pay, queue, queue::Settles, till::not_read, trouble,
 };
 use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
@@ -220,8 +220,14 @@ impl Teller {
     async fn tell(&mut self, event: outbox::Event) {
         match event {
             outbox::Event::OperationChanged(operation) => {
-                match self.till.read(move |conn| operations::show(conn, &operation)).await {
-                    Ok(operation) => self.tell_operation(operation),
+                let look = move |conn: &Connection| {
+                    Ok((operations::show(conn, &operation)?, late::by_last(conn, operation.intent_id)?))
+                };
+                match self.till.read(look).await {
+                    Ok((operation, late)) => {
+                        self.tell_operation(operation);
+                        self.tell_late(late);
+                    }
                     Err(error) => tracing::warn!(%error, "a change could not be told"),
                 }
                 if let Err(error) = self.place.told_one(&self.till).await {
@@ -242,6 +248,10 @@ impl Teller {
         let sale_id = operation.sale_id;
         self.till.tell(Event::OperationChanged(Box::new(operation)));
         self.till.tell(Event::SaleChanged { sale_id });
+    }
+
+    fn tell_late(&self, late: impl IntoIterator<Item = LateDecline>) {
+        late.into_iter().for_each(|late| self.till.tell(Event::LateDecline(Box::new(late))));
     }
 
     /// Tells the operations again about which the bank said another end meanwhile: that is their reason now.
@@ -267,8 +277,12 @@ impl Teller {
                 Err(error) => return tracing::warn!(%error, "missed changes could not be told"),
             };
             self.place = Place::at(page.up_to);
-            for operation in page.operations {
-                self.tell_operation(operation);
+            let keys: Vec<Key> = page.operations.iter().map(|operation| operation.key).collect();
+            let late = self.till.read(move |conn| late::of_operations(conn, &keys)).await;
+            page.operations.into_iter().for_each(|operation| self.tell_operation(operation));
+            match late {
+                Ok(late) => self.tell_late(late),
+                Err(error) => tracing::warn!(%error, "late declines could not be told"),
             }
             if !page.more {
                 return self.till.tell_summary().await;

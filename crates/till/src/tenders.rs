@@ -97,9 +97,21 @@ pub(crate) struct TenderRow {
     pub(crate) reference: Option<String>,
     pub(crate) replaces: Option<Uuid>,
     pub(crate) created_at: Timestamp,
+    /// When its goods were handed over before the bank had answered.
+    pub(crate) taken_offline_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "id, sale_id, position, kind, state, amount, tendered, change, reference, replaces, created_at";
+impl TenderRow {
+    /// Nothing more of it is waited for: it has paid, or its goods were handed over all the same.
+    pub(crate) fn lets_complete(&self) -> bool {
+        self.state.paid() || (self.state.counts() && self.taken_offline_at.is_some())
+    }
+}
+
+const COLUMNS: &str =
+    "tenders.id, sale_id, position, kind, state, amount, tendered, change, reference, replaces, created_at,
+    taken_offline.at";
+const ROWS: &str = "tenders LEFT JOIN taken_offline ON taken_offline.tender_id = tenders.id";
 
 fn tender(row: &Row<'_>) -> rusqlite::Result<TenderRow> {
     Ok(TenderRow {
@@ -114,12 +126,13 @@ fn tender(row: &Row<'_>) -> rusqlite::Result<TenderRow> {
         reference: row.get(8)?,
         replaces: columns::optional_uuid(row, 9)?,
         created_at: columns::timestamp(row, 10)?,
+        taken_offline_at: columns::optional_timestamp(row, 11)?,
     })
 }
 
 pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<Option<TenderRow>, TillError> {
     let found = conn
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM tenders WHERE id = ?1"))?
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM {ROWS} WHERE tenders.id = ?1"))?
         .query_row([id.to_string()], tender)
         .optional()?;
     Ok(found)
@@ -128,7 +141,7 @@ pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<Option<TenderRow>, Ti
 /// The tenders of a sale, in the order in which they were made.
 pub(crate) fn of_sale(conn: &Connection, sale: Uuid) -> Result<Vec<TenderRow>, TillError> {
     let mut statement =
-        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM tenders WHERE sale_id = ?1 ORDER BY position"))?;
+        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM {ROWS} WHERE sale_id = ?1 ORDER BY position"))?;
     let rows = statement.query_map([sale.to_string()], tender)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -2,9 +2,11 @@
 
 mod catalogue;
 mod editing;
+mod offline;
 mod paying;
 mod payments;
 mod people;
+mod returns;
 mod selling;
 mod shifts;
 

@@ -471,6 +471,24 @@ fn what_is_taken_offline_from_the_outset_says_so_and_is_not_cancelled() -> Check
 }
 
 #[test]
+fn nothing_is_taken_offline_over_the_limits() -> Checked {
+    let (_dir, data) = data()?;
+    let offline = |amount: &str, currency: &str, times: &str| {
+        let pay =
+            ["pay", "--amount", amount, "--currency", currency, "--card", "tok_visa", "--offline", "--times", times];
+        run(&data, &pay)
+    };
+    assert_refused(&offline("5001", "EUR", "1")?, 1, "50.01 is over the limit of 50.00 for one payment");
+    assert_refused(&offline("100", "USD", "1")?, 1, "it is in USD, and the limits are in EUR");
+    // What fits is saved and printed, and the first that does not is the end.
+    let most = offline("5000", "EUR", "21")?;
+    assert_eq!((most.status.code(), most.stdout.split(|byte| *byte == b'\n').count() - 1), (Some(1), 20));
+    assert_refused(&offline("1", "EUR", "1")?, 1, "over the limit of 1000.00 together");
+    assert_eq!(lines(&run(&data, &["operations", "--json"])?)?.len(), 20);
+    Ok(())
+}
+
+#[test]
 fn the_payments_are_exported_whole_and_a_reader_that_goes_is_no_fault() -> Checked {
     let (_dir, data) = data()?;
     lines(&pay_with(&data, &["--times", "700"])?)?;

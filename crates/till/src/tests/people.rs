@@ -10,10 +10,10 @@ use protocol::Amount;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-const BORIS: &str = "2847";
+pub(super) const BORIS: &str = "2847";
 const ANNA: &str = "9031";
 
-fn pin(person: &Person, pin: &str) -> PinEntry {
+pub(super) fn pin(person: &Person, pin: &str) -> PinEntry {
     PinEntry { person_id: person.id, pin: pin.to_owned() }
 }
 
@@ -22,7 +22,7 @@ fn new(name: &str, role: Role, pin: &str) -> NewPerson {
 }
 
 /// Boris, a manager, and Anna, a cashier, who is logged in.
-async fn staffed() -> Checked<(Scene, Person, Person)> {
+pub(super) async fn staffed() -> Checked<(Scene, Person, Person)> {
     let scene = Scene::new()?;
     let boris = scene.till.add_person(new("Boris", Role::Manager, BORIS)).await?;
     let anna = scene.till.add_person(new("Anna", Role::Cashier, ANNA)).await?;

@@ -34,10 +34,11 @@ impl Till {
         Ok(operation)
     }
 
-    /// Pays all that is due in cash. The same tender id again gives the same answer back.
+    /// Pays in cash: all that is due, with change, or a part of it, which is not rounded and leaves the rest due. The same tender id
+    /// again gives the same answer back.
     ///
     /// # Errors
-    /// [`TillError::InvalidAmount`] where it is too little, or not in coins that there are; else as [`Till::pay_card`].
+    /// [`TillError::InvalidAmount`] where it is nothing, or not in coins that there are; else as [`Till::pay_card`].
     pub async fn pay_cash(&self, payment: CashPayment) -> Result<CashTaken, TillError> {
         let tender_id = payment.tender_id;
         let change = move |tx: &Connection, signature: &Signature| pay::cash(tx, signature, &payment);
@@ -91,7 +92,7 @@ impl Till {
     }
 
     /// Wakes the queue and tells the listeners, after an operation was saved.
-    fn begun(&self, operation: &Operation) {
+    pub(super) fn begun(&self, operation: &Operation) {
         store::points::reach(store::points::Point::Saved);
         self.inner.queue.outbox.wake();
         self.tell(Event::OperationChanged(Box::new(operation.clone())));

@@ -1,0 +1,61 @@
+//! What late declines came to in a time, for the report of a shift.
+
+use crate::TillError;
+use jiff::Timestamp;
+use protocol::Currency;
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+
+/// How many, and what together in minor units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateTotal {
+    /// How many.
+    pub count: i64,
+    /// In minor units.
+    pub amount: i64,
+}
+
+/// What became of late declines in a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LateFigures {
+    /// Declined then, whatever became of them since: what was to be collected and what of it came back before.
+    pub declined: LateTotal,
+    /// Collected then, after they were declined.
+    pub collected: LateTotal,
+    /// Written off then.
+    pub written_off: LateTotal,
+    /// Not ended when this was asked, whenever they came up.
+    pub open: LateTotal,
+}
+
+/// The late declines of one currency, from a moment on and before another.
+pub(crate) fn of_period(
+    conn: &Connection,
+    currency: Currency,
+    from: Timestamp,
+    before: Timestamp,
+) -> Result<LateFigures, TillError> {
+    let sum = |amount: &str, which: &str| -> Result<LateTotal, TillError> {
+        Ok(conn
+            .prepare_cached(&format!(
+                "SELECT count(*), coalesce(sum({amount}), 0)
+                 FROM late_declines AS late JOIN tenders ON tenders.id = late.tender_id JOIN sales ON sales.id = tenders.sale_id
+                 WHERE {which} AND ?1 <= ?2 AND sales.currency = ?3"
+            ))?
+            .query_row(params![from.as_millisecond(), before.as_millisecond(), currency.code()], |row| {
+                Ok(LateTotal { count: row.get(0)?, amount: row.get(1)? })
+            })?)
+    };
+    Ok(LateFigures {
+        declined: sum("late.amount + late.returned", "late.declined_at >= ?1 AND late.declined_at < ?2")?,
+        // What settled because its goods came back was collected by nobody.
+        collected: sum(
+            "late.amount",
+            "late.ended_at >= ?1 AND late.ended_at < ?2 AND late.state = 'settled' AND late.declined_at IS NOT NULL
+                 AND late.amount > 0",
+        )?,
+        written_off: sum("late.amount", "late.ended_at >= ?1 AND late.ended_at < ?2 AND late.state = 'written_off'")?,
+        open: sum("late.amount", "late.ended_at IS NULL")?,
+    })
+}

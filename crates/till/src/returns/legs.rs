@@ -1,0 +1,221 @@
+//! The ways in which the money of a return goes back: to the cards that paid, and in cash.
+
+use super::{Return, by_leg};
+use crate::{
+    Measure, Operation, Right, TenderKind, TenderState, TillError, audit,
+    audit::Signature,
+    clock, offline, operations, refunds,
+    refunds::{NewLeg, RefundRow},
+    rights, sale, sales,
+    sales::SaleRow,
+    shifts::drawer,
+    tenders,
+    tenders::TenderRow,
+};
+use checkout::CashRule;
+use protocol::Currency;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// How the money of a return is shared out.
+pub(super) struct Legs {
+    pub(super) cards: Vec<CardLeg>,
+    pub(super) cash: Option<CashLeg>,
+}
+
+/// To a card that paid.
+pub(super) struct CardLeg {
+    pub(super) tender: TenderRow,
+    pub(super) amount: i64,
+}
+
+/// Out of the drawer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CashLeg {
+    /// What is handed over.
+    pub(super) amount: i64,
+    /// What of that is there because of the coins that there are.
+    pub(super) rounding: i64,
+}
+
+/// Shares an amount out over what paid a sale.
+///
+/// Cash is rounded cumulatively, as a line is: what was handed over after this return is what all of them together come to, rounded
+/// once. So the cash that goes back in parts is the cash that came, and not a coin less for each of them.
+pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Legs, TillError> {
+    let rows = tenders::of_sale(conn, sale.id)?;
+    let (mut cards, mut rest) = (Vec::new(), total);
+    for tender in rows.iter().filter(|tender| tender.kind == TenderKind::Card && tender.state.counts()) {
+        let amount = refunds::left_of(conn, tender)?.min(rest);
+        if amount > 0 {
+            rest -= amount;
+            cards.push(CardLeg { tender: tender.clone(), amount });
+        }
+    }
+    let taken: i64 = rows.iter().filter(|tender| tender.kind == TenderKind::Cash).map(|tender| tender.amount).sum();
+    let back = cash_back(conn, sale.id)?;
+    let left = taken - sale.rounding.unwrap_or(0) - back.exact;
+    if rest > left {
+        return Err(TillError::OverRefund { amount: total, left: total - rest + left });
+    }
+    if rest == 0 {
+        return Ok(Legs { cards, cash: None });
+    }
+    let due = checkout::cash_due(back.exact + rest, sale.cash).map_err(sale::broken)?.due;
+    let amount = due - back.handed;
+    Ok(Legs { cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
+}
+
+/// What went back in cash so far.
+struct CashBack {
+    handed: i64,
+    /// Without what the coins made of it.
+    exact: i64,
+}
+
+/// Not what was paid out in the place of a card's refund: that was the card's money.
+fn cash_back(conn: &Connection, sale_id: Uuid) -> Result<CashBack, TillError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT coalesce(sum(cash_refunds.amount), 0), coalesce(sum(cash_refunds.amount - cash_refunds.rounding), 0)
+             FROM returns JOIN cash_refunds ON cash_refunds.return_id = returns.id
+             WHERE returns.sale_id = ?1 AND cash_refunds.instead_of IS NULL",
+        )?
+        .query_row([sale_id.to_string()], |row| Ok(CashBack { handed: row.get(0)?, exact: row.get(1)? }))?)
+}
+
+/// Saves the legs of a return, an operation for each card, and gives them for the audit.
+pub(super) fn begin(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    return_id: Uuid,
+    legs: &Legs,
+) -> Result<Value, TillError> {
+    let mut said = Vec::new();
+    for CardLeg { tender, amount } in &legs.cards {
+        let id = clock::id_at(signature.at);
+        let new = NewLeg { id, return_id, replaces: None, tender, amount: *amount };
+        let operation = refunds::begin_leg(tx, signature, sale, &new)?;
+        said.push(json!({"refund": id, "tender": tender.id, "amount": amount, "key": operation.key}));
+    }
+    if let Some(CashLeg { amount, rounding }) = legs.cash {
+        let id = clock::id_at(signature.at);
+        hand_over(tx, signature, sale.currency, &CashOut { id, return_id, instead_of: None, amount, rounding })?;
+        said.push(json!({"cash": id, "amount": amount, "rounding": rounding}));
+    }
+    Ok(said.into())
+}
+
+/// Cash that leaves the drawer for a return.
+struct CashOut {
+    id: Uuid,
+    return_id: Uuid,
+    /// The refund to a card in whose place it is.
+    instead_of: Option<Uuid>,
+    amount: i64,
+    rounding: i64,
+}
+
+fn hand_over(tx: &Connection, signature: &Signature, currency: Currency, cash: &CashOut) -> Result<(), TillError> {
+    tx.prepare_cached(
+        "INSERT INTO cash_refunds (id, return_id, instead_of, amount, rounding, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        cash.id.to_string(),
+        cash.return_id.to_string(),
+        cash.instead_of.map(|id| id.to_string()),
+        cash.amount,
+        cash.rounding,
+        signature.at.as_millisecond()
+    ])?;
+    drawer::give_back(tx, signature, cash.id, cash.amount, currency)
+}
+
+/// A leg to a card that did not go through, and that nobody has done anything about.
+struct Stuck {
+    refund: RefundRow,
+    return_id: Uuid,
+    tender: TenderRow,
+    sale: SaleRow,
+}
+
+fn stuck(tx: &Connection, leg_id: Uuid) -> Result<Stuck, TillError> {
+    let refund = refunds::by_id(tx, leg_id)?.ok_or(TillError::NotFound("refund"))?;
+    let return_id = refund.return_id.ok_or(TillError::NotFound("refund of a return"))?;
+    let tender = offline::card_tender(tx, refund.tender_id)?;
+    match refund.state {
+        TenderState::Declined | TenderState::Cancelled => {}
+        TenderState::Settling | TenderState::NeedsAttention => {
+            return Err(TillError::CardMayBeCharged(
+                "this refund may still go through: wait for the bank's answer".to_owned(),
+            ));
+        }
+        TenderState::Approved | TenderState::Taken => {
+            return Err(TillError::AlreadyFinal("this refund went through".to_owned()));
+        }
+    }
+    if tender.state != TenderState::Approved {
+        return Err(TillError::NotRefundable("its payment did not pay: there is nothing to give back".to_owned()));
+    }
+    if refunds::is_resolved(tx, leg_id)? {
+        return Err(TillError::AlreadyFinal("this was tried again or paid out already".to_owned()));
+    }
+    let sale = sales::by_id(tx, tender.sale_id)?;
+    Ok(Stuck { refund, return_id, tender, sale })
+}
+
+/// Tries a refund again that the bank refused, or that was cancelled: a new operation in its place. The same new id gives the same
+/// operation back.
+pub(crate) fn try_again(
+    tx: &Connection,
+    signature: &Signature,
+    leg_id: Uuid,
+    new_id: Uuid,
+) -> Result<Operation, TillError> {
+    if let Some(done) = refunds::by_id(tx, new_id)? {
+        let operation = operations::by_intent(tx, new_id)?.filter(|_| done.replaces == Some(leg_id));
+        return operation.ok_or_else(reused);
+    }
+    let Stuck { refund, return_id, tender, sale } = stuck(tx, leg_id)?;
+    let new = NewLeg { id: new_id, return_id, replaces: Some(leg_id), tender: &tender, amount: refund.amount };
+    refunds::begin_leg(tx, signature, &sale, &new)
+}
+
+/// Pays a refund out in cash that the card's bank refused, or that was cancelled. The same new id gives the same return back.
+pub(crate) fn pay_out(tx: &Connection, signature: &Signature, leg_id: Uuid, new_id: Uuid) -> Result<Return, TillError> {
+    let broken = || TillError::Internal("a leg belongs to no return".to_owned());
+    let done: Option<Option<String>> = tx
+        .prepare_cached("SELECT instead_of FROM cash_refunds WHERE id = ?1")?
+        .query_row([new_id.to_string()], |row| row.get(0))
+        .optional()?;
+    if let Some(instead_of) = done {
+        let is_same = instead_of == Some(leg_id.to_string());
+        return if is_same { by_leg(tx, leg_id)?.ok_or_else(broken) } else { Err(reused()) };
+    }
+    let Stuck { refund, return_id, sale, .. } = stuck(tx, leg_id)?;
+    let (amount, rounding) = in_coins(refund.amount, sale.cash)?;
+    let signature = &rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?;
+    hand_over(
+        tx,
+        signature,
+        sale.currency,
+        &CashOut { id: new_id, return_id, instead_of: Some(leg_id), amount, rounding },
+    )?;
+    let details = json!({
+        "return": return_id, "instead_of": leg_id, "cash": new_id, "amount": amount, "rounding": rounding,
+        "currency": sale.currency,
+    });
+    audit::append(tx, signature, "refund-paid-out", Some(sale.id), &details)?;
+    by_leg(tx, leg_id)?.ok_or_else(broken)
+}
+
+fn in_coins(amount: i64, cash: CashRule) -> Result<(i64, i64), TillError> {
+    let due = checkout::cash_due(amount, cash).map_err(sale::broken)?;
+    Ok((due.due, due.rounding))
+}
+
+fn reused() -> TillError {
+    TillError::IntentReused("this was already asked for with another refund".to_owned())
+}
