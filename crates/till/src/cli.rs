@@ -2,6 +2,7 @@
 
 mod args;
 mod lines;
+mod log;
 mod output;
 mod sync;
 mod unseen;
@@ -14,13 +15,12 @@ use protocol::{CardToken, Key};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
-    io::{self, IsTerminal as _, Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     iter,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError, new_id};
-use tracing_subscriber::EnvFilter;
 use unseen::Escaping;
 use uuid::Uuid;
 
@@ -46,15 +46,15 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
-    log_to_stderr();
+    log::to_stderr();
     match run(cli) {
         Ok(code) => code,
         Err(Failure::Usage(reason)) => {
-            complain(reason);
+            log::last_word(reason);
             ExitCode::from(2)
         }
         Err(Failure::Refused(reason)) => {
-            complain(format_args!("{reason:#}"));
+            log::last_word(format_args!("{reason:#}"));
             ExitCode::from(1)
         }
     }
@@ -64,22 +64,6 @@ pub(crate) fn main() -> ExitCode {
 pub(super) fn complain(why: impl std::fmt::Display) {
     // The exit code tells it too.
     let _ = writeln!(io::stderr(), "kassa-till: {why}");
-}
-
-/// Logs go to stderr, and a line that can't be written there is lost: warnings, or what `KASSA_LOG` or `RUST_LOG` ask for.
-fn log_to_stderr() {
-    let filter = ["KASSA_LOG", "RUST_LOG"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .and_then(|directives| EnvFilter::try_new(directives).ok())
-        .unwrap_or_else(|| EnvFilter::new("warn"));
-    let is_terminal = io::stderr().is_terminal();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(is_terminal)
-        .with_writer(io::stderr)
-        .log_internal_errors(false)
-        .init();
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
