@@ -155,11 +155,13 @@ pub(crate) fn list(
     after_seq: i64,
     limit: u32,
 ) -> Result<Vec<AuditEntry>, TillError> {
-    let mut statement = conn.prepare_cached(
+    // Two statements: of one that fits both, SQLite would read the whole audit for one sale.
+    let which = if sale_id.is_some() { "sale_id = ?2" } else { "?2 IS NULL" };
+    let mut statement = conn.prepare_cached(&format!(
         "SELECT seq, at, offset_s, app_version, who, person_id, approved_by, approver_id, what, sale_id, details,
              lower(hex(hash))
-         FROM audit WHERE seq > ?1 AND (?2 IS NULL OR sale_id = ?2) ORDER BY seq LIMIT ?3",
-    )?;
+         FROM audit WHERE seq > ?1 AND {which} ORDER BY seq LIMIT ?3",
+    ))?;
     let rows = statement.query_map(params![after_seq, sale_id.map(|id| id.to_string()), limit], |row| {
         Ok(AuditEntry {
             seq: row.get(0)?,

@@ -11,7 +11,7 @@ pub(crate) use listing::{by_last, by_tender, list, of_operations};
 
 use crate::{
     Measure, Operation, Right, TenderState, TillError, audit, audit::Signature, columns, editing, offline, pay,
-    pay::NewCard, rights, sales, settings, tenders, tenders::TenderRow,
+    pay::NewCard, refunds, rights, sales, settings, tenders, tenders::TenderRow,
 };
 use jiff::Timestamp;
 use outbox::{CancelAs, CancelError};
@@ -191,7 +191,7 @@ pub(crate) fn settled(
         return Ok(());
     }
     let attention = state == TenderState::NeedsAttention;
-    let returned = if attention { 0 } else { given_back(tx, tender.id)? };
+    let returned = if attention { 0 } else { given_back(tx, tender)? };
     let after = match (attention, tender.amount - returned) {
         (true, _) => LateState::Attention,
         (false, 0) => LateState::Settled,
@@ -206,14 +206,15 @@ pub(crate) fn completed(tx: &Connection, signature: &Signature, tenders: &[Tende
     attention.into_iter().try_for_each(|tender| begin(tx, signature, tender, LateState::Attention, 0, None))
 }
 
-/// What of a payment was to be given back when its end came: goods that came back before, so that nobody owes for them. In the commit
-/// that stores the end, those refunds are still open; they are cancelled right after.
-fn given_back(tx: &Connection, tender_id: Uuid) -> Result<i64, TillError> {
-    Ok(tx
-        .prepare_cached(
-            "SELECT coalesce(sum(amount), 0) FROM refunds WHERE tender_id = ?1 AND state NOT IN ('declined', 'cancelled')",
-        )?
-        .query_row([tender_id.to_string()], |row| row.get(0))?)
+/// What of a payment was to be given back when its end came: goods that came back before, so that nobody owes for them, also where
+/// somebody cancelled that refund. In the commit that stores the end, the open ones are still open; they are cancelled right after.
+fn given_back(tx: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
+    Ok(tender.amount - refunds::left_of(tx, tender)?)
+}
+
+/// Whether a payment is being given up before the bank's word: its operation is being cancelled, and can give nothing back.
+pub(crate) fn is_written_off(conn: &Connection, tender_id: Uuid) -> Result<bool, TillError> {
+    Ok(of_tender(conn, "last_tender_id", tender_id)?.is_some_and(|row| row.state == LateState::WritingOff))
 }
 
 fn begin(
@@ -252,7 +253,7 @@ fn moved(
     state: TenderState,
 ) -> Result<(), TillError> {
     let is_declined = matches!(state, TenderState::Declined | TenderState::Cancelled);
-    let returned = if is_declined { given_back(tx, tender.id)? } else { 0 };
+    let returned = if is_declined { given_back(tx, tender)? } else { 0 };
     let left = row.amount - returned;
     let after = match (row.state, state) {
         (LateState::Attention | LateState::Collecting | LateState::WritingOff, TenderState::Approved) => {

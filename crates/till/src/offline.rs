@@ -5,7 +5,7 @@ use crate::{
     Measure, OfflineLimits, Operation, Right, SaleState, Settings, TenderKind, TillError, amounts::format_amount,
     audit, audit::Signature, columns, editing, operations, pay, rights, sales, settings, tenders, tenders::TenderRow,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use outbox::{AcceptError, State};
 use protocol::Currency;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -106,16 +106,24 @@ fn stored(conn: &Connection) -> Result<Stored, TillError> {
     })?)
 }
 
+/// Whether the clock was set back behind what is stored, so that nobody can tell how old that is. Small steps are a clock being kept.
+fn is_behind(age: SignedDuration) -> bool {
+    age < -SignedDuration::from_mins(5)
+}
+
 /// Which limits a payment would be over. The file's own trigger says the same.
 fn over(shop: &Settings, risk: Risk, stored: Stored, now: Timestamp) -> Vec<OverLimit> {
     let OfflineLimits { payment_max, sum_max, count_max, age_max_h } = shop.offline;
-    let age_ms = stored.oldest_at.map(|at| now.as_millisecond().saturating_sub(at.as_millisecond()));
+    let is_old = stored.oldest_at.is_some_and(|at| {
+        let age = now.duration_since(at);
+        age >= SignedDuration::from_hours(i64::from(age_max_h)) || is_behind(age)
+    });
     [
         (OverLimit::Currency, risk.currency != shop.currency),
         (OverLimit::Payment, risk.amount > payment_max),
         (OverLimit::Sum, risk.amount.saturating_add(stored.amount) > sum_max),
         (OverLimit::Count, stored.payments >= i64::from(count_max)),
-        (OverLimit::Age, age_ms.is_some_and(|age_ms| age_ms >= 3_600_000 * i64::from(age_max_h))),
+        (OverLimit::Age, is_old),
     ]
     .into_iter()
     .filter_map(|(limit, is_over)| is_over.then_some(limit))
@@ -123,7 +131,7 @@ fn over(shop: &Settings, risk: Risk, stored: Stored, now: Timestamp) -> Vec<Over
 }
 
 /// The refusal, with the figures.
-fn refusal(shop: &Settings, risk: Risk, stored: Stored, over: &[OverLimit]) -> TillError {
+fn refusal(shop: &Settings, risk: Risk, stored: Stored, over: &[OverLimit], now: Timestamp) -> TillError {
     let amount = |minor_units| format_amount(minor_units, shop.currency);
     let words = over.iter().map(|limit| match limit {
         OverLimit::Currency => format!("it is in {}, and the limits are in {}", risk.currency, shop.currency),
@@ -140,6 +148,9 @@ fn refusal(shop: &Settings, risk: Risk, stored: Stored, over: &[OverLimit]) -> T
         ),
         OverLimit::Count => {
             format!("{} payments are stored, of {} that may be", stored.payments, shop.offline.count_max)
+        }
+        OverLimit::Age if stored.oldest_at.is_some_and(|at| is_behind(now.duration_since(at))) => {
+            "the clock was set back, so that nobody can tell how long the oldest that is stored has waited".to_owned()
         }
         OverLimit::Age => format!("the oldest that is stored has waited for {} h or more", shop.offline.age_max_h),
     });
@@ -158,7 +169,7 @@ pub(crate) fn allow(tx: &Connection, signature: &Signature, shop: &Settings, ris
         return Ok(Taking { signature: signature.clone(), stored, over_limit: false });
     }
     let exceeding = if risk.over_limit { exceeding(tx, signature)? } else { None };
-    let signature = exceeding.ok_or_else(|| refusal(shop, risk, stored, &over))?;
+    let signature = exceeding.ok_or_else(|| refusal(shop, risk, stored, &over, signature.at))?;
     Ok(Taking { signature, stored, over_limit: true })
 }
 

@@ -3,7 +3,7 @@
 //! a sale comes back, together they are what was paid: by line, by tax rate and by tender.
 
 mod figures;
-mod legs;
+pub(crate) mod legs;
 mod listing;
 
 pub use figures::ReturnFigures;

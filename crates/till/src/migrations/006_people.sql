@@ -164,7 +164,7 @@ BEGIN SELECT RAISE(ABORT, 'the audit has one head'); END;
 ---- Shifts: one drawer, one after the other
 
 -- The number of a shift is that of its Z report: from 1, without gaps. A closed one never changes; `report` is its Z report, whole, as it
--- was. `opened_seq` is the end of the audit before it was opened.
+-- was. (NULL is said apart: to SQLite before 3.45 it is no valid JSON.) `opened_seq` is the end of the audit before it was opened.
 CREATE TABLE shifts (
     number       INTEGER PRIMARY KEY CHECK (number >= 1),
     intent_id    TEXT NOT NULL UNIQUE CHECK (length(intent_id) = 36),
@@ -178,7 +178,7 @@ CREATE TABLE shifts (
     counted      INTEGER CHECK (counted >= 0),
     closed_at    INTEGER,
     closed_by    TEXT CHECK (closed_by <> ''),
-    report       TEXT CHECK (json_valid(report)),
+    report       TEXT CHECK (report IS NULL OR json_valid(report)),
     CHECK ((closed_at IS NULL) = (expected IS NULL) AND (closed_at IS NULL) = (counted IS NULL)
         AND (closed_at IS NULL) = (closed_by IS NULL) AND (closed_at IS NULL) = (report IS NULL))
 ) STRICT;
@@ -206,7 +206,7 @@ CREATE TABLE drawer_counts (
     shift    INTEGER NOT NULL REFERENCES shifts (number),
     counted  INTEGER NOT NULL CHECK (counted >= 0),
     expected INTEGER NOT NULL,
-    pieces   TEXT CHECK (json_valid(pieces)),                          -- by coin and note, where it was counted so
+    pieces   TEXT CHECK (pieces IS NULL OR json_valid(pieces)),                          -- by coin and note, where it was counted so
     who      TEXT NOT NULL CHECK (who <> ''),
     at       INTEGER NOT NULL
 ) STRICT;

@@ -240,6 +240,63 @@ async fn what_came_back_before_is_not_collected() -> Checked {
     Ok(())
 }
 
+/// Nor does it where somebody cancelled that refund before the bank said how the payment ended: the goods are back all the same.
+#[tokio::test]
+async fn what_came_back_is_not_collected_either_where_its_refund_was_cancelled() -> Checked {
+    for writes_off in [false, true] {
+        let scene = Scene::new()?;
+        let sale = scene.sale().await?;
+        let card = scene.taken_offline(&sale, 590).await?;
+        let goods = ReturnedGoods::Lines(vec![Goods { line_id: sale.lines[0].id, quantity: None }]);
+        let new = NewReturn { id: Uuid::now_v7(), sale_id: sale.id, goods, reason: None };
+        let made = scene.till.return_goods(new).await?;
+        let leg = made.legs[0].operation.clone().ok_or("no operation")?;
+        scene.till.cancel(leg.key).await?;
+        // Whether that money is to go back hangs on the payment.
+        for refused in [
+            scene.till.refund_again(made.legs[0].id, Uuid::now_v7()).await.map(drop),
+            scene.till.refund_in_cash(made.legs[0].id, Uuid::now_v7()).await.map(drop),
+        ] {
+            assert!(matches!(refused, Err(TillError::CardMayBeCharged(_))), "{refused:?}");
+        }
+        scene.settle(&card, State::Declined).await?;
+        let now = scene.till.sale(sale.id).await?;
+        assert_eq!((states(&scene).await?, now.due, now.waived), (vec![LateState::Open], 220, 370));
+        let late_tender_id = now.tenders[0].id;
+        if writes_off {
+            scene.till.write_off(late_tender_id, "never came back").await?;
+            let late = scene.till.late_declines(LateQuery { with_ended: true, ..LateQuery::default() }).await?.late;
+            assert_eq!((late[0].state, late[0].amount, late[0].returned), (LateState::WrittenOff, 220, 370));
+        } else {
+            assert_eq!(scene.till.collect_again(collect(late_tender_id)).await?.amount, 220);
+        }
+    }
+    Ok(())
+}
+
+/// A payment that is being given up gives nothing back; what else paid the sale does.
+#[tokio::test]
+async fn goods_that_come_back_while_a_payment_is_given_up_are_given_back_by_the_others() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let paid = scene.by_card(&sale, 300).await?;
+    scene.settle(&paid, State::Approved).await?;
+    let open = scene.taken_offline(&sale, 290).await?;
+    scene.settle(&open, State::Unknown).await?;
+    let late_tender_id = scene.till.sale(sale.id).await?.tenders[1].id;
+    assert_eq!(scene.till.write_off(late_tender_id, "never came back").await?.state, LateState::WritingOff);
+    let of = |line: usize| {
+        let goods = ReturnedGoods::Lines(vec![Goods { line_id: sale.lines[line].id, quantity: None }]);
+        NewReturn { id: Uuid::now_v7(), sale_id: sale.id, goods, reason: None }
+    };
+    let refused = scene.till.return_goods(of(0)).await;
+    assert!(matches!(refused, Err(TillError::OverRefund { amount: 370, left: 300 })), "{refused:?}");
+    let made = scene.till.return_goods(of(1)).await?;
+    assert_eq!((made.total, made.legs.len(), made.legs[0].amount), (220, 1, 220));
+    assert_eq!(made.legs[0].tender_id, Some(scene.till.sale(sale.id).await?.tenders[0].id));
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_period_says_what_was_declined_collected_and_written_off_in_it() -> Checked {
     let scene = Scene::new()?;

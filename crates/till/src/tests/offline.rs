@@ -200,20 +200,26 @@ async fn the_number_and_the_age_are_limited_too() -> Checked {
 
     scene.till.save_settings(Settings::default()).await?;
     let oldest_at = scene.till.offline_ask(tender_id).await?.oldest_at.ok_or("none is stored")?;
-    for (age, is_old) in [
-        (SignedDuration::from_hours(24) - SignedDuration::from_millis(1), false),
-        (SignedDuration::from_hours(24), true),
+    let (old, behind) = (
+        "the oldest that is stored has waited for 24 h or more",
+        "nobody can tell how long the oldest that is stored has waited",
+    );
+    for (age, reason) in [
+        (SignedDuration::from_hours(24) - SignedDuration::from_millis(1), None),
+        (SignedDuration::from_hours(24), Some(old)),
+        (-SignedDuration::from_mins(5), None),
+        (-SignedDuration::from_mins(5) - SignedDuration::from_millis(1), Some(behind)),
     ] {
         let at = oldest_at + age;
         let ask = scene.till.read(move |conn| offline::ask(conn, tender_id, at)).await?;
-        assert_eq!(ask.over.contains(&OverLimit::Age), is_old);
+        assert_eq!(ask.over.contains(&OverLimit::Age), reason.is_some());
         let taken = scene.till.inner.store.write(Priority::Click, move |tx| {
             let taken = offline::take(tx, &Signature::of_program("cashier", at), &plain(tender_id))?;
             // Nothing of it is kept.
             Err::<(), _>(TillError::NotRead(taken.short_code))
         });
         let refused = taken.await.err().ok_or("it was kept")?.to_string();
-        assert_eq!(refused.contains("the oldest that is stored has waited for 24 h or more"), is_old, "{refused}");
+        assert_eq!([old, behind].into_iter().find(|reason| refused.contains(reason)), reason, "{refused}");
     }
     Ok(())
 }
@@ -349,13 +355,16 @@ async fn the_database_refuses_what_the_limits_do_and_keeps_the_mark() -> Checked
     let day_later = insert(0, "NULL").replace(&tender_id.to_string(), &second.to_string());
     let day_later = day_later.replace(&now.to_string(), &(now + 24 * 3_600_000 + 60_000).to_string());
     refuses(&file, &day_later, "within the limits");
+    let set_back = insert(0, "NULL").replace(&tender_id.to_string(), &second.to_string());
+    let set_back = set_back.replace(&now.to_string(), &(now - 24 * 3_600_000).to_string());
+    refuses(&file, &set_back, "within the limits");
     for (change, reason) in [
         ("UPDATE taken_offline SET at = 1", "stays so"),
         ("UPDATE taken_offline SET over_limit = 1", "stays so"),
         ("UPDATE taken_offline SET settled_at = 1", "stays so"),
         ("DELETE FROM taken_offline", "stays so"),
         ("UPDATE taken_offline SET contact = ''", "CHECK constraint failed"),
-        ("INSERT INTO taken_offline SELECT id, 1, 0, NULL, NULL FROM tenders LIMIT 1", "only an open card payment"),
+        ("INSERT INTO taken_offline SELECT id, 1, 1, NULL, NULL FROM tenders LIMIT 1", "only an open card payment"),
     ] {
         refuses(&file, change, reason);
     }

@@ -293,6 +293,27 @@ async fn a_period_says_what_came_back_in_it() -> Checked {
     Ok(())
 }
 
+/// In a file with very many of them: no return reads them all, neither in a query nor in a trigger.
+#[tokio::test]
+async fn no_return_reads_the_cash_refunds_of_others() -> Checked {
+    let scene = Scene::new()?;
+    paid_in_cash(&scene).await?;
+    let file = scene.file()?;
+    let explained = |sql: &str| -> rusqlite::Result<Vec<String>> {
+        file.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?.query_map([], |row| row.get(3))?.collect()
+    };
+    let insert = explained("INSERT INTO returns SELECT id, id, 9, 1, 0, 0, 1, NULL, 0 FROM sales")?;
+    let look = explained(&crate::returns::legs::CASH_BACK.replace("?1", "''"))?;
+    for plan in [insert, look] {
+        let reads: Vec<_> = plan.iter().filter(|step| step.contains("cash_refunds")).collect();
+        assert!(!reads.is_empty(), "{plan:#?}");
+        for read in reads {
+            assert!(read.contains("cash_refunds_by_return (return_id=?)"), "{read}");
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_database_takes_no_return_that_is_more_or_other_than_was_paid() -> Checked {
     let scene = Scene::new()?;
