@@ -4,13 +4,13 @@
 
 mod figures;
 pub(crate) mod legs;
-mod listing;
+pub(crate) mod listing;
 
 pub use figures::ReturnFigures;
 pub(crate) use figures::of_period;
 pub(crate) use legs::{pay_out, try_again};
 pub use listing::{LegState, Return, ReturnLeg, ReturnLine, ReturnState};
-pub(crate) use listing::{by_id, by_leg, of_sale};
+pub(crate) use listing::{by_id, by_leg, of_sale, owed};
 
 use crate::{
     Measure, Right, Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, clock, editing, lines,

@@ -207,6 +207,8 @@ CREATE TABLE return_taxes (
 ALTER TABLE refunds ADD COLUMN return_id TEXT REFERENCES returns (id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE refunds ADD COLUMN replaces TEXT REFERENCES refunds (id);
 CREATE INDEX refunds_by_return ON refunds (return_id) WHERE return_id IS NOT NULL;
+-- Stays small: what a card did not get, and a customer perhaps has not either.
+CREATE INDEX refunds_not_given ON refunds (return_id) WHERE return_id IS NOT NULL AND state IN ('declined', 'cancelled');
 CREATE UNIQUE INDEX refunds_replaced_once ON refunds (replaces) WHERE replaces IS NOT NULL;
 
 -- Cash out of the drawer: the rest that no card gets, or what a card's bank refused (`instead_of`). `amount` is what was handed over,

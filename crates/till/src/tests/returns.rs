@@ -201,6 +201,7 @@ async fn it_waits_for_its_payment_and_is_nothing_where_that_does_not_pay() -> Ch
     scene.settle(&open, State::Declined).await?;
     let made = scene.till.return_by_id(made.id).await?;
     assert_eq!((made.legs[0].state, made.state), (LegState::Void, ReturnState::Done));
+    assert_eq!(scene.till.owed_returns().await?, []);
     for refused in [
         scene.till.refund_again(made.legs[0].id, Uuid::now_v7()).await.map(drop),
         scene.till.refund_in_cash(made.legs[0].id, Uuid::now_v7()).await.map(drop),
@@ -239,6 +240,7 @@ async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_
     }
     let made = settle_legs(&scene, &made, State::Declined).await?;
     assert_eq!((made.state, made.legs[0].state), (ReturnState::Owed, LegState::Owed));
+    assert_eq!(scene.till.owed_returns().await?, std::slice::from_ref(&made), "told, so that nobody is forgotten");
     // What is owed is nobody else's: the rest of the sale is all that can come back beside it.
     assert_eq!(scene.till.price_return(sale.id, ReturnedGoods::Whole).await?.cards[0].amount, 220);
     let payment = sale.tenders[0].operation.as_ref().ok_or("no operation")?.key;
@@ -256,7 +258,9 @@ async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_
     ] {
         assert!(matches!(refused, Err(TillError::AlreadyFinal(_))), "{refused:?}");
     }
+    assert_eq!(scene.till.owed_returns().await?, []);
     scene.settle(&again, State::Cancelled).await?;
+    assert_eq!(scene.till.owed_returns().await?.len(), 1);
     let cash = Uuid::now_v7();
     let paid_out = scene.till.refund_in_cash(second, cash).await?;
     assert_eq!(scene.till.refund_in_cash(second, cash).await?, paid_out);
@@ -270,6 +274,7 @@ async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_
         ]
     );
     assert_eq!((paid_out.state, paid_out.total), (ReturnState::Done, 370));
+    assert_eq!(scene.till.owed_returns().await?, []);
     assert!(matches!(scene.till.refund_in_cash(leg, cash).await, Err(TillError::IntentReused(_))));
     assert!(matches!(scene.till.refund_again(second, Uuid::now_v7()).await, Err(TillError::AlreadyFinal(_))));
     // The card's money for it was paid out, and is not there a second time.
@@ -304,6 +309,8 @@ async fn no_return_reads_the_cash_refunds_of_others() -> Checked {
     };
     let insert = explained("INSERT INTO returns SELECT id, id, 9, 1, 0, 0, 1, NULL, 0 FROM sales")?;
     let look = explained(&crate::returns::legs::CASH_BACK.replace("?1", "''"))?;
+    let owed = explained(&crate::returns::listing::OWED.replace("?1", "1"))?;
+    assert!(owed.iter().any(|step| step.contains("refunds_not_given")), "{owed:#?}");
     for plan in [insert, look] {
         let reads: Vec<_> = plan.iter().filter(|step| step.contains("cash_refunds")).collect();
         assert!(!reads.is_empty(), "{plan:#?}");

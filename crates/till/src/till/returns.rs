@@ -91,6 +91,15 @@ impl Till {
         self.read(move |conn| returns::of_sale(conn, sale_id)).await
     }
 
+    /// The returns whose customer still has something to get: a card's bank refused its part, or that was cancelled, and it was neither
+    /// tried again nor paid out. Oldest first, 200 at most.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn owed_returns(&self) -> Result<Vec<Return>, TillError> {
+        self.read(returns::owed).await
+    }
+
     /// One return.
     ///
     /// # Errors
