@@ -1,26 +1,29 @@
 //! The commands: each reads its arguments, calls the till, prints what it gives.
 
 mod args;
+mod backup;
+mod doctor;
 mod lines;
 mod log;
 mod output;
+mod progress;
 mod sync;
 mod unseen;
 
 use anyhow::Context as _;
-use args::{Cli, Command, Exported, Format};
+use args::{Cli, Command, Format};
 use clap::Parser as _;
 use output::{Out, document};
 use protocol::{CardToken, Key};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
-    io::{self, Read as _, Write as _},
+    io::{self, BufWriter, Read as _, Write as _},
     iter,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use till::{Charge, Operation, OperationQuery, Refund, State, Till, TillError, new_id};
+use till::{Charge, ExportFormat, Operation, OperationQuery, Refund, State, Till, TillError, new_id};
 use unseen::Escaping;
 use uuid::Uuid;
 
@@ -97,14 +100,26 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             let till = Till::open_read_only(&data_dir)?;
             runtime.block_on(operations(&till, list.state, list.json))
         }
-        Command::Export { what: Exported::Payments, format: Format::Json } => {
+        Command::Export { what, format } => {
             let till = Till::open_read_only(&data_dir)?;
-            match runtime.block_on(till.export_payments(Box::new(Escaping::new(io::stdout())))) {
+            let out = BufWriter::new(io::stdout());
+            let (format, out): (_, Box<dyn io::Write + Send>) = match format {
+                Format::Json => (ExportFormat::Json, Box::new(Escaping::new(out))),
+                // What JSON has as an escape, a table has no way to say: it is data for a file, as it is.
+                Format::Csv => (ExportFormat::Csv, Box::new(out)),
+            };
+            match runtime.block_on(till.export(what.into(), format, out)) {
                 // Whoever reads `| head` has what was wanted.
                 Err(TillError::Export(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 ended => drop(ended?),
             }
             Ok(ExitCode::SUCCESS)
+        }
+        Command::Backup { file } => runtime.block_on(backup::backup(&Till::open_read_only(&data_dir)?, &file)),
+        Command::Restore { file, name } => backup::restore(&data_dir, &file, name.as_deref()),
+        Command::Doctor { json } => {
+            let bank = sync::named_bank(cli.bank_url, cli.bank_token)?;
+            runtime.block_on(doctor::doctor(&Till::open_read_only(&data_dir)?, bank, json))
         }
         Command::Log { key } => runtime.block_on(log(&Till::open_read_only(&data_dir)?, key)),
     }

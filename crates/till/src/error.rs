@@ -1,6 +1,6 @@
 //! What can go wrong at the till, by the code under which somebody acts on it.
 
-use crate::{ImportErrors, trouble};
+use crate::{ImportErrors, PrintFault, trouble};
 use rusqlite::ErrorCode;
 use std::io;
 use thiserror::Error;
@@ -171,6 +171,17 @@ pub enum TillError {
     /// What was to be written out could not be written where it was to go.
     #[error("the export could not be written: {0}")]
     Export(io::Error),
+    /// No copy was made. Says why; the till's file is as it was.
+    #[error("no copy was made: {0}")]
+    Backup(String),
+    /// The file was brought back from a copy, and the bank's payments since then were not matched yet.
+    #[error(
+        "this till was restored from a copy: nothing is paid before the bank's payments since then were matched (`kassa-till sync` does that first)"
+    )]
+    Restored,
+    /// A receipt was not printed, or perhaps not whole. The sale is what it was.
+    #[error("{0}")]
+    Print(#[from] PrintFault),
     /// The machine's clock stands where it can't be right. Nothing was begun.
     #[error("{0}")]
     Clock(String),
@@ -233,6 +244,9 @@ impl TillError {
             Self::InvalidReason(_) => "invalid-reason",
             Self::NotFound(_) => "not-found",
             Self::Export(_) => "export",
+            Self::Backup(_) => "backup",
+            Self::Restored => "restored",
+            Self::Print(fault) => fault.code(),
             Self::Clock(_) => "clock",
             Self::NoBank(_) => "no-bank",
             Self::Internal(_) => "internal",
@@ -243,7 +257,11 @@ impl TillError {
     /// has its id before it is asked for.
     #[must_use]
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_))
+        match self {
+            Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_) => true,
+            Self::Print(fault) => fault.is_retryable(),
+            _ => false,
+        }
     }
 }
 
@@ -262,6 +280,10 @@ impl From<rusqlite::Error> for TillError {
             return Self::Damaged(trouble::of_sqlite(&error));
         }
         match error.sqlite_error_code() {
+            // The words of its trigger: the table refuses it whoever asks, and this is how it comes up.
+            Some(ErrorCode::ConstraintViolation) if error.to_string().contains("a restored file takes no payment") => {
+                Self::Restored
+            }
             Some(
                 ErrorCode::DiskFull
                 | ErrorCode::SystemIoFailure

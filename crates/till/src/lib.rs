@@ -26,6 +26,7 @@ mod alarms;
 mod amounts;
 mod asked;
 mod audit;
+mod backup;
 mod begun;
 mod cancelling;
 mod cart;
@@ -35,9 +36,11 @@ mod charge;
 mod clock;
 mod columns;
 mod demo;
+mod doctor;
 mod ean13;
 mod editing;
 mod error;
+mod export;
 mod figures;
 mod instead;
 mod late;
@@ -49,9 +52,11 @@ mod parking;
 mod pay;
 mod people;
 mod pins;
+mod printing;
 mod queue;
 mod receipt;
 mod refunds;
+mod restore;
 mod returns;
 mod rights;
 mod sale;
@@ -69,6 +74,7 @@ pub use alarms::Alarm;
 pub use amounts::format_amount;
 pub use asked::Asked;
 pub use audit::{AuditEntry, Break, ChainCheck, ChainProgress};
+pub use backup::{BackedUp, BackupProgress, Restored};
 pub use catalogue::{
     Article, ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportError, ImportErrors, ImportMode,
     ImportProgress, Imported, Unit,
@@ -76,8 +82,10 @@ pub use catalogue::{
 pub use changes::{Changes, Place};
 pub use charge::Charge;
 pub use clock::new_id;
+pub use doctor::{Examined, Finding, Told};
 pub use ean13::{Carries, ScaleBarcodes, ValueDigits, check_digit};
 pub use error::TillError;
+pub use export::{ExportFormat, Exported};
 pub use late::{CollectAgain, LateDecline, LateDeclines, LateFigures, LateQuery, LateState, LateTotal};
 pub use lines::Origin;
 pub use offline::{OfflineAsk, OverLimit, TakeOffline};
@@ -86,9 +94,11 @@ pub use outbox::{Attempt, Bank, BankIdentity, Secret, State};
 pub use pay::{CardPayment, CashPayment, CashTaken, TenderBegun};
 pub use people::{NewPerson, Person, PersonChange, Role, Session};
 pub use pins::PinEntry;
+pub use printing::{PrintFault, Printed, Printer, PrinterSettings};
 pub use queue::{AmountOf, Backlog, Chip, Event, Summary};
-pub use receipt::Receipt;
+pub use receipt::{CodePages, Language, Paper, Receipt, ReceiptForm};
 pub use refunds::Refund;
+pub use restore::Matched;
 pub use returns::{
     CardPart, Goods, LegState, NewReturn, PricedGoods, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnLeg,
     ReturnLine, ReturnLineBegun, ReturnState, ReturnedGoods,
@@ -96,6 +106,7 @@ pub use returns::{
 pub use rights::{Limit, Measure, Right, RoleRight};
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
 pub use sales::SaleState;
+pub use schema::prepare;
 pub use settings::{OfflineLimits, Settings};
 pub use settling::Settling;
 pub use shifts::{
@@ -104,7 +115,7 @@ pub use shifts::{
     report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};
-pub use till::{Till, default_data_dir};
+pub use till::{Compared, Till, default_data_dir};
 
 #[cfg(test)]
 mod tests;

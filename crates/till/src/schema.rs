@@ -16,12 +16,17 @@ pub(crate) fn schema() -> Schema {
         Migration { version: 5, name: "sale", sql: include_str!("migrations/005_sale.sql") },
         Migration { version: 6, name: "people", sql: include_str!("migrations/006_people.sql") },
         Migration { version: 7, name: "returns", sql: include_str!("migrations/007_refunds.sql") },
+        Migration { version: 8, name: "receipts", sql: include_str!("migrations/008_receipts.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }
 }
 
-/// What the steps need that SQL has not: the audit's hash, by which step 6 chains the entries of older files.
-pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+/// Gives a connection what the steps of a till's file need that SQL has not: the audit's hash, by which step 6 chains the entries of older
+/// files. The till does so by itself; who makes a file of an older version by those steps needs it too.
+///
+/// # Errors
+/// SQLite does not take the function.
+pub fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     audit::register_hash(connection)
 }

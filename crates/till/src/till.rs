@@ -1,14 +1,21 @@
 //! The till itself: one data folder, its lock, its file, and what can be done with them.
 
 mod catalogue;
+mod doctor;
 mod editing;
+mod keeping;
 mod offline;
 mod paying;
 mod payments;
+mod payments_at_bank;
 mod people;
+mod printing;
+mod restoring;
 mod returns;
 mod selling;
 mod shifts;
+
+pub use doctor::Compared;
 
 use crate::{
     Event, Sale, Settings, TillError, audit,
@@ -93,14 +100,7 @@ impl Till {
 
     fn open_to_write(data_dir: &Path) -> Result<Self, TillError> {
         protocol::check_clock(SystemTime::now()).map_err(|error| TillError::Clock(error.to_string()))?;
-        let lock = LockFile::acquire(&data_dir.join(LOCK_NAME)).map_err(|error| match error {
-            LockError::Held { pid, .. } => TillError::InUse(format!(
-                "{} is in use by another process{}",
-                data_dir.display(),
-                pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
-            )),
-            LockError::Io { .. } => TillError::Storage(trouble::of_lock(&error)),
-        })?;
+        let lock = lock(data_dir)?;
         let file = data_dir.join(FILE_NAME);
         begun::check(&file)?;
         let store = Store::open_prepared(&file, &schema::schema(), schema::prepare)
@@ -300,6 +300,18 @@ impl Till {
         // Nobody may be listening: what happened is in the file.
         let _ = self.inner.events.send(event);
     }
+}
+
+/// Takes a data folder, which no other process may have meanwhile.
+fn lock(data_dir: &Path) -> Result<LockFile, TillError> {
+    LockFile::acquire(&data_dir.join(LOCK_NAME)).map_err(|error| match error {
+        LockError::Held { pid, .. } => TillError::InUse(format!(
+            "{} is in use by another process{}",
+            data_dir.display(),
+            pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+        )),
+        LockError::Io { .. } => TillError::Storage(trouble::of_lock(&error)),
+    })
 }
 
 /// What a file needs before it is used the first time. Run at every start: a kill in the middle of the first one leaves

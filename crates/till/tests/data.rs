@@ -80,6 +80,21 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "Paper",
+        &[
+            ("receipt_printer", "one row: where this machine prints, how wide, in which language"),
+            ("receipt_prints", "each print of a receipt, counted before it is made, and what became of it"),
+            ("return_prints", "the same of the slip of what came back"),
+        ],
+    ),
+    (
+        "Copy",
+        &[(
+            "restores",
+            "each time the file was brought back from a copy, and whether the bank's payments were matched since",
+        )],
+    ),
+    (
         "Queue",
         &[
             ("operations", "each request to the bank: key, exact bytes, state, result; see [OUTBOX.md](OUTBOX.md)"),

@@ -70,15 +70,44 @@ pub(crate) enum Command {
         /// The key of the operation
         key: Key,
     },
+    /// Look through the file for what does not hold, and, where a bank is named, compare each payment with the bank's
+    ///
+    /// Prints a line for each finding, and one at the end with what was looked at. Nothing is changed, here or at the bank; a till
+    /// that works meanwhile is not held up. Exit codes: 0 nothing is wrong, 1 something is, 3 nothing is, and the bank that was named
+    /// could not be asked.
+    Doctor {
+        /// A JSON document for each, on a line of its own: {"code","subject","what"}, and {"summary":{…}} at the end
+        #[arg(long)]
+        json: bool,
+    },
     /// Write out everything of a kind, oldest first, as one state of the file
     ///
-    /// Payments: a JSON line for each operation, with every attempt of it. It holds no card token and no secret.
+    /// It holds no card token and no secret. JSON: a document for each, on a line of its own; a payment has every attempt of it. CSV: a
+    /// table that a spreadsheet opens, its columns described in docs/EXPORT.md.
     Export {
         /// What to write out
         what: Exported,
         /// How
         #[arg(long, default_value = "json")]
         format: Format,
+    },
+    /// Copy the till's file to a new one, as one state of it, while the till sells on
+    ///
+    /// Only its owner can read the copy; it is looked through before it has its name. A file that is there is never written over.
+    Backup {
+        /// The file that the copy is to be
+        file: PathBuf,
+    },
+    /// Bring a copy back as this till's file, under a new name of the till
+    ///
+    /// A file that is there is put aside, and only where nothing in it is unsettled. Nothing is paid before `sync` has matched the
+    /// bank's payments since the copy.
+    Restore {
+        /// The copy
+        file: PathBuf,
+        /// The till's name from now on [default: the one it had, with a mark behind it]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
     },
     /// Price a cart: JSON in, JSON out
     ///
@@ -93,8 +122,22 @@ pub(crate) enum Command {
 /// What can be written out.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Exported {
-    /// The operations, payments and refunds, with their attempts
+    /// The sales that were paid or are under payment
+    Sales,
+    /// The operations, payments and refunds
     Payments,
+    /// Who did what, when
+    Audit,
+}
+
+impl From<Exported> for till::Exported {
+    fn from(what: Exported) -> Self {
+        match what {
+            Exported::Sales => Self::Sales,
+            Exported::Payments => Self::Payments,
+            Exported::Audit => Self::Audit,
+        }
+    }
 }
 
 /// How it is written out.
@@ -102,6 +145,8 @@ pub(crate) enum Exported {
 pub(crate) enum Format {
     /// A JSON document a line
     Json,
+    /// A table
+    Csv,
 }
 
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ const NEEDS_ATTENTION: u8 = 4;
 /// The bank that was named, if it can be used.
 pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, Failure> {
     let named = |value: Option<String>| value.filter(|value| !value.is_empty());
-    let missing = |what: &str| Failure::Usage(format!("sync needs a bank: name its {what}"));
+    let missing = |what: &str| Failure::Usage(format!("this needs a bank: name its {what}"));
     let url = named(url).ok_or_else(|| missing("address with --bank-url or KASSA_BANK_URL"))?;
     let token = named(token).ok_or_else(|| missing("secret with --bank-token or KASSA_BANK_TOKEN"))?;
     let bank = Bank { url, token: Secret::new(token) };
@@ -41,7 +41,32 @@ pub(super) fn bank(url: Option<String>, token: Option<String>) -> Result<Bank, F
     Ok(bank)
 }
 
+/// The bank for who can do without one: none where no address is named.
+pub(super) fn named_bank(url: Option<String>, token: Option<String>) -> Result<Option<Bank>, Failure> {
+    match url.filter(|url| !url.is_empty()) {
+        None => Ok(None),
+        url => bank(url, token).map(Some),
+    }
+}
+
 pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
+    if till.waits_for_match().await? {
+        match till.match_restored(&bank).await {
+            Ok(matched) => {
+                let paid = matched
+                    .paid
+                    .iter()
+                    .map(|sale| format!("sale {sale} was paid after the copy was made, and is closed as paid"));
+                paid.chain(matched.unknown).for_each(complain);
+            }
+            // It may be in reach later; nothing is sent before it was asked.
+            Err(error @ TillError::NoBank(_)) => {
+                complain(error);
+                return Ok(ExitCode::from(NOT_IN_TIME));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     let lines = Lines::new(&till).await?;
     let attention = Attention::at_start(&till).await?;
     let audit_end = till.audit_end().await?;

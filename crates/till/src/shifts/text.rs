@@ -1,15 +1,12 @@
 //! The report of a shift as text of 42 columns, for paper.
 
 use super::report::{ReportKind, ShiftReport, Unsettled};
-use crate::{
-    State, TenderKind,
-    amounts::format_amount,
-    receipt::{WIDTH, apart, centred, columns, cut, rule},
-    settings,
-};
+use crate::{State, TenderKind, amounts::format_amount, settings};
 use jiff::Timestamp;
 use protocol::Kind;
 
+/// Characters of a line: what an 80 mm printer has.
+const WIDTH: usize = 42;
 /// Characters of a column of the tax table.
 const TAX_COLUMN: usize = 11;
 /// Characters of the audit's hash on paper: enough that nobody finds another with the same.
@@ -157,4 +154,28 @@ fn told(one: &Unsettled) -> String {
         _ => "no answer yet",
     };
     format!("{kind}{sale}: {state}")
+}
+
+fn rule() -> String {
+    "-".repeat(WIDTH)
+}
+
+fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+fn centred(text: &str) -> String {
+    format!("{:^WIDTH$}", cut(text, WIDTH)).trim_end().to_owned()
+}
+
+/// A text at the left and one at the right edge, the left one cut where there is no room for both.
+fn apart(left: &str, right: &str) -> String {
+    let right = cut(right, WIDTH);
+    let room = WIDTH - right.chars().count();
+    let left = cut(left, room.saturating_sub(1));
+    format!("{left:<room$}{right}").trim_end().to_owned()
+}
+
+fn columns([rate, net, tax, gross]: [&str; 4]) -> String {
+    format!("{rate:<9}{net:>11}{tax:>11}{gross:>11}")
 }

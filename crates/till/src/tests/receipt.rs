@@ -1,7 +1,21 @@
-//! The receipt says what is in the file, as far as the payment is.
+//! The receipt says what is in the file, as far as the payment is; the printed ones are counted there.
 
 use super::{Checked, Scene};
-use crate::{State, TillError};
+use crate::{
+    CardPayment, CashPayment, CodePages, Language, Paper, PrintFault, Printer, ReceiptForm, Sale, State, TillError,
+};
+
+async fn printing_to(scene: &Scene, printer: Printer) -> Checked {
+    let mut settings = scene.till.printer_settings().await?;
+    settings.printer = printer;
+    Ok(scene.till.save_printer_settings(settings).await?)
+}
+
+async fn in_cash(scene: &Scene, sale: &Sale) -> Checked {
+    let tender_id = scene.till.begin_tender(sale.id).await?.tender_id;
+    scene.till.pay_cash(CashPayment { tender_id, sale_id: sale.id, tendered: 1_000 }).await?;
+    Ok(())
+}
 
 #[tokio::test]
 async fn the_receipt_shows_what_was_paid_and_how() -> Checked {
@@ -27,11 +41,180 @@ async fn the_receipt_shows_what_was_paid_and_how() -> Checked {
         &payment,
         "till-1/1",
         "  Bank pay_1",
-        "7 %             4.86       0.34       5.20",
-        "19 %            1.85       0.35       2.20",
+        "7 %          4.86        0.34         5.20",
+        "19 %         1.85        0.35         2.20",
     ] {
         assert!(receipt.text.contains(part), "{part:?} in\n{}", receipt.text);
     }
     assert_eq!(receipt.receipt_number, Some(1));
+    let russian = ReceiptForm { paper: Paper::Columns32, language: Language::Russian };
+    let other = scene.till.receipt_in(sale.id, russian).await?;
+    assert!(other.text.contains("ИТОГО EUR                   7.40"), "{}", other.text);
+    assert!(other.html.contains("<html lang=\"ru\">"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_accepted_offline_is_marked_until_the_bank_has_said_its_word() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let operation = scene.taken_offline(&sale, 590).await?;
+    let receipt = scene.till.receipt(sale.id).await?;
+    assert!(receipt.text.contains("ACCEPTED OFFLINE\n  Waiting for the bank"), "{}", receipt.text);
+    scene.settle(&operation, State::Approved).await?;
+    let receipt = scene.till.receipt(sale.id).await?;
+    assert!(!receipt.text.contains("OFFLINE") && receipt.text.contains("  Approved 8F21K0"), "{}", receipt.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_first_print_is_the_original_and_each_other_a_counted_copy() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let folder = scene.dir.path().join("printed");
+    std::fs::create_dir(&folder)?;
+    let none = scene.till.print_receipt(sale.id).await;
+    assert!(matches!(none, Err(TillError::Print(PrintFault::NoPrinter))), "{none:?}");
+    printing_to(&scene, Printer::File { path: folder.clone() }).await?;
+    assert!(matches!(scene.till.print_receipt(sale.id).await, Err(TillError::SaleChanged(_))));
+    let tender_id = scene.till.begin_tender(sale.id).await?.tender_id;
+    let card = CardPayment { tender_id, sale_id: sale.id, amount: 590, card: "tok_visa".into() };
+    let operation = scene.till.pay_card(card).await?;
+    // A slip of what is not paid yet is none of the receipt's prints.
+    assert_eq!(scene.till.print_receipt(sale.id).await?.copy, 0);
+    assert_eq!(scene.till.print_receipt(sale.id).await?.copy, 1);
+    scene.settle(&operation, State::Approved).await?;
+    let before = scene.till.sale(sale.id).await?;
+    for copy in 0..3 {
+        let printed = scene.till.print_receipt(sale.id).await?;
+        assert_eq!((printed.print, printed.copy), (copy + 3, copy));
+        let text = std::fs::read_to_string(folder.join(format!("till-1-receipt-1-{}.txt", printed.print)))?;
+        assert!(text.contains("Receipt 1"), "{text}");
+        assert_eq!(text.matches(&format!("*** COPY {copy} ***")).count(), if copy == 0 { 0 } else { 2 }, "{text}");
+    }
+    assert_eq!(scene.till.sale(sale.id).await?, before, "printing changes nothing of the sale");
+    assert_eq!(scene.till.receipt(sale.id).await?.printed, 3);
+    let entries = scene.till.audit(Some(sale.id), 0, 100).await?;
+    let printed: Vec<_> = entries.iter().filter(|entry| entry.what == "receipt-printed").collect();
+    assert_eq!(printed.len(), 3);
+    assert_eq!((&printed[2].details["copy"], &printed[2].details["print"]), (&2.into(), &5.into()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_print_that_never_began_leaves_the_original_to_be_printed() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    in_cash(&scene, &sale).await?;
+    let folder = scene.dir.path().join("gone");
+    printing_to(&scene, Printer::File { path: folder.clone() }).await?;
+    let failed = scene.till.print_receipt(sale.id).await.err().ok_or("printed into nothing")?;
+    assert_eq!((failed.code(), failed.retryable()), ("printer-not-found", true), "{failed}");
+    assert_eq!(scene.till.receipt(sale.id).await?.printed, 0);
+    std::fs::create_dir(&folder)?;
+    assert_eq!(scene.till.print_receipt(sale.id).await?.copy, 0);
+    let outcomes = scene
+        .count("SELECT count(*) FROM receipt_prints WHERE outcome = 'not_printed' AND fault = 'printer-not-found'")?;
+    assert_eq!(outcomes, 1);
+    // A till that died while it printed: nobody knows.
+    scene.file()?.execute_batch(
+        "INSERT INTO receipt_prints (sale_id, print, of_receipt, copy, at) SELECT sale_id, 3, 1, 1, 0 FROM receipt_prints WHERE print = 1",
+    )?;
+    assert_eq!(scene.till.print_receipt(sale.id).await?.copy, 2);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_and_a_plain_file_are_named() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    in_cash(&scene, &sale).await?;
+    printing_to(&scene, Printer::File { path: "/dev/full".into() }).await?;
+    let failed = scene.till.print_receipt(sale.id).await.err().ok_or("printed to a full device")?;
+    assert_eq!(failed.code(), "printer-disconnected", "{failed}");
+    let file = scene.dir.path().join("a file");
+    std::fs::write(&file, "kept")?;
+    printing_to(&scene, Printer::File { path: file.clone() }).await?;
+    let failed = scene.till.print_receipt(sale.id).await.err().ok_or("printed over a file")?;
+    assert_eq!(failed.code(), "printer-fault", "{failed}");
+    assert_eq!(std::fs::read_to_string(file)?, "kept");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_settings_of_the_printer_are_checked_and_signed() -> Checked {
+    let scene = Scene::new()?;
+    for (typed, kept) in [
+        ("printer", Some("printer:9100")),
+        (" printer.shop:9101 ", Some("printer.shop:9101")),
+        ("10.0.0.7", Some("10.0.0.7:9100")),
+        ("::1", Some("[::1]:9100")),
+        ("[::1]:9", Some("[::1]:9")),
+        ("", None),
+        ("printer:0", None),
+        ("printer:99999", None),
+        ("http://printer", None),
+        ("a b", None),
+    ] {
+        let printer = Printer::tcp(typed).ok();
+        assert_eq!(printer, kept.map(|kept| Printer::Tcp { address: kept.to_owned() }), "{typed:?}");
+    }
+    let refused = printing_to(&scene, Printer::File { path: "somewhere".into() }).await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("whole path")));
+    let mut settings = scene.till.printer_settings().await?;
+    settings.printer = Printer::tcp("printer")?;
+    settings.form = ReceiptForm { paper: Paper::Columns48, language: Language::Russian };
+    settings.code_pages = CodePages::Cyrillic;
+    scene.till.save_printer_settings(settings.clone()).await?;
+    assert_eq!(scene.till.printer_settings().await?, settings);
+    let entries = scene.till.audit(None, 0, 100).await?;
+    let last = entries.last().ok_or("no entry")?;
+    assert_eq!(
+        (last.what.as_str(), &last.details["after"]["printer"]["address"]),
+        ("printer-changed", &"printer:9100".into())
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_database_refuses_prints_that_were_not_counted() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let file = scene.file()?;
+    let print = |print: u32, of_receipt: u32, copy: u32| {
+        format!(
+            "INSERT INTO receipt_prints (sale_id, print, of_receipt, copy, at) VALUES ('{}', {print}, {of_receipt}, {copy}, 0)",
+            sale.id
+        )
+    };
+    let refuses = |change: &str, reason: &str| match file.execute(change, []) {
+        Ok(_) => Err(format!("{change} went through")),
+        Err(error) if error.to_string().contains(reason) => Ok(()),
+        Err(error) => Err(format!("{change}: {error}")),
+    };
+    refuses(&print(1, 1, 0), "only what is under payment or paid is printed")?;
+    in_cash(&scene, &sale).await?;
+    for (change, reason) in
+        [(print(1, 0, 0), "as what it is"), (print(2, 1, 0), "one by one"), (print(1, 1, 1), "one original")]
+    {
+        refuses(&change, reason)?;
+    }
+    file.execute(&print(1, 1, 0), [])?;
+    refuses(&print(2, 1, 0), "one original")?;
+    for (change, reason) in [
+        ("UPDATE receipt_prints SET copy = 5", "but for its outcome"),
+        ("UPDATE receipt_prints SET outcome = 'lost'", "CHECK constraint failed"),
+        ("UPDATE receipt_prints SET outcome = 'unsure'", "CHECK constraint failed"),
+        ("DELETE FROM receipt_prints", "never dropped"),
+        ("UPDATE receipt_printer SET kind = 'tcp'", "CHECK constraint failed"),
+        ("UPDATE receipt_printer SET columns = 40", "CHECK constraint failed"),
+        ("INSERT INTO receipt_printer VALUES (2, 'none', '', 42, 'en', 'both')", "CHECK constraint failed"),
+        ("DELETE FROM receipt_printer", "not dropped"),
+    ] {
+        refuses(change, reason)?;
+    }
+    file.execute("UPDATE receipt_prints SET outcome = 'printed'", [])?;
+    refuses("UPDATE receipt_prints SET outcome = 'not_printed', fault = 'x'", "but for its outcome, once")?;
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! What has become of the payments.
 
-use crate::{Operation, OperationQuery, Operations, Summary, Till, TillError, TimelineEntry, clock, operations, queue};
-use outbox::ExportError;
+use crate::{
+    ExportFormat, Exported, Operation, OperationQuery, Operations, Summary, Till, TillError, TimelineEntry, clock,
+    export, operations, queue,
+};
 use protocol::Key;
 use std::io::Write;
 
@@ -30,18 +32,18 @@ impl Till {
         self.read(move |conn| operations::attempts(conn, key)).await
     }
 
-    /// Writes every operation with its attempts, oldest first, as a JSON line each, and gives their number. One state of the
-    /// file, while others work on; no card token and no secret.
+    /// Writes all of a kind, oldest first, and gives the number of rows. One state of the file, while others work on; no card token
+    /// and no secret. Of payments as JSON every attempt comes along.
     ///
     /// # Errors
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
-    pub async fn export_payments(&self, mut out: Box<dyn Write + Send>) -> Result<u64, TillError> {
-        self.read(move |conn| match outbox::export(conn, &mut out) {
-            Ok(written) => Ok(written),
-            Err(ExportError::Sqlite(error)) => Err(error.into()),
-            Err(ExportError::Io(error)) => Err(TillError::Export(error)),
-        })
-        .await
+    pub async fn export(
+        &self,
+        what: Exported,
+        format: ExportFormat,
+        mut out: Box<dyn Write + Send>,
+    ) -> Result<u64, TillError> {
+        self.read(move |conn| export::export(conn, what, format, &mut out)).await
     }
 
     /// The same in words, for the window.

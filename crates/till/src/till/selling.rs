@@ -1,6 +1,6 @@
 //! The sale in front of the cashier.
 
-use crate::{AuditEntry, ChainCheck, ChainProgress, Event, Receipt, Sale, Till, TillError, audit, cart, receipt, sale};
+use crate::{AuditEntry, ChainCheck, ChainProgress, Event, Sale, Till, TillError, audit, cart, sale};
 use uuid::Uuid;
 
 impl Till {
@@ -116,14 +116,6 @@ impl Till {
     /// [`TillError::NotFound`].
     pub async fn sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
         self.read(move |conn| sale::read(conn, sale_id)).await
-    }
-
-    /// The receipt of a sale that is paid or under payment.
-    ///
-    /// # Errors
-    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
-    pub async fn receipt(&self, sale_id: Uuid) -> Result<Receipt, TillError> {
-        self.read(move |conn| receipt::receipt(conn, sale_id)).await
     }
 
     /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.

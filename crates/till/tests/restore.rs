@@ -1,0 +1,308 @@
+//! A copy brought back: under another name, and with nothing paid before the bank's payments since the copy were matched.
+
+use serde_json::{Value, json};
+use std::{
+    error::Error,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread,
+};
+use tempfile::TempDir;
+use till::{Bank, CardPayment, CashPayment, Compared, Matched, SaleState, Secret, Till, TillError, Told};
+use uuid::Uuid;
+
+type Checked<T = ()> = Result<T, Box<dyn Error>>;
+
+const BANK_ID: &str = "0b0b0b0b-0b0b-4b0b-8b0b-0b0b0b0b0b0b";
+const KEY: &str = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
+
+fn kassa_till(data: &Path, args: &[&str]) -> Checked<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kassa-till"));
+    for name in ["KASSA_BANK_URL", "KASSA_BANK_TOKEN", "KASSA_LOG", "RUST_LOG"] {
+        command.env_remove(name);
+    }
+    Ok(command.env("KASSA_DATA_DIR", data).args(args).output()?)
+}
+
+/// A bank that lists these payments, cancels whatever it is asked to, and knows one key.
+fn bank(payments: Vec<Value>) -> Checked<Bank> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A client that goes away in the middle is nobody's fault.
+            let _ = serve(stream, &payments);
+        }
+    });
+    Ok(Bank { url, token: Secret::new("s") })
+}
+
+fn serve(mut stream: TcpStream, payments: &[Value]) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let first = lines.next().transpose()?.unwrap_or_default();
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let path = first.split(' ').nth(1).unwrap_or_default();
+    let (status, body) = match path {
+        "/v1/policy" => (
+            200,
+            json!({"bank_id": BANK_ID, "merchant": "demo", "claims": "permanent", "retention_s": 86_400, "key_format": "uuid",
+                "max_body_bytes": 65_536, "wait_ms": 3_000, "currencies": ["EUR"]}),
+        ),
+        path if path.starts_with("/v1/payments?") => (200, json!({"data": payments, "next": null})),
+        path if path.ends_with(KEY) => {
+            let result = payments.iter().find(|payment| payment["operation"] == KEY);
+            (
+                200,
+                json!({"key": KEY, "state": "approved", "kind": "payment", "result": result,
+                "created_at": "2026-11-30T09:00:00Z", "completed_at": "2026-11-30T09:00:01Z"}),
+            )
+        }
+        path if path.ends_with("/cancellation") => {
+            let key = path.split('/').nth(3);
+            (
+                200,
+                json!({"key": key, "state": "cancelled", "kind": null, "result": null,
+                "created_at": "2026-11-30T09:00:00Z", "completed_at": "2026-11-30T09:00:01Z"}),
+            )
+        }
+        _ => (404, json!({"type": "/problems/operation-unknown", "title": "unknown", "status": 404})),
+    };
+    let kind = if status == 200 { "application/json" } else { "application/problem+json" };
+    let body = body.to_string();
+    write!(
+        stream,
+        "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn payment(reference: &str, amount: i64, status: &str) -> Value {
+    json!({"id": "pay_1", "status": status, "amount": amount, "currency": "EUR", "reference": reference, "operation": KEY,
+        "short_code": "0000", "approval_code": "8F21K0", "card": {"brand": "visa", "last4": "4242"},
+        "created_at": jiff::Timestamp::now().to_string()})
+}
+
+struct Shop {
+    dir: TempDir,
+    data: PathBuf,
+    copy: PathBuf,
+    /// Sale 2: under payment, its one tender declined.
+    waiting: Uuid,
+}
+
+/// A till with a sale of 1.85 paid in cash and another under payment that is still due, and a copy of it.
+async fn shop() -> Checked<Shop> {
+    let dir = tempfile::tempdir()?;
+    let (data, copy) = (dir.path().join("data"), dir.path().join("copy.db"));
+    let till = Till::open(&data)?;
+    let sale_id = till.add_article("BAK-201", None).await?.id;
+    let tender_id = till.begin_tender(sale_id).await?.tender_id;
+    till.pay_cash(CashPayment { tender_id, sale_id, tendered: 185 }).await?;
+    till.new_sale().await?;
+    let waiting = till.add_article("BAK-201", None).await?.id;
+    let tender_id = till.begin_tender(waiting).await?.tender_id;
+    let card = CardPayment { tender_id, sale_id: waiting, amount: 185, card: "tok_visa".into() };
+    let operation = till.pay_card(card).await?;
+    till.cancel(operation.key).await?;
+    till.backup(&copy, |_| {}).await?;
+    Ok(Shop { dir, data, copy, waiting })
+}
+
+async fn cash(till: &Till, sale_id: Uuid) -> Result<(), TillError> {
+    let tender_id = till.begin_tender(sale_id).await?.tender_id;
+    till.pay_cash(CashPayment { tender_id, sale_id, tendered: 185 }).await.map(drop)
+}
+
+async fn findings(till: &Till) -> Checked<Vec<String>> {
+    let (tell, told) = std::sync::mpsc::channel();
+    till.examine(move |told| {
+        if let Told::Found(finding) = told {
+            // The other end lives as long as this look.
+            let _ = tell.send(format!("{finding:?}"));
+        }
+    })
+    .await?;
+    Ok(told.into_iter().collect())
+}
+
+#[tokio::test]
+async fn a_restored_till_has_another_name_and_takes_no_payment_before_the_match() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    let restored = Till::restore(&new, &shop.copy, None)?;
+    assert_eq!((restored.till_name_before.as_str(), restored.aside), ("till-1", None));
+    assert!(restored.till_name.starts_with("till-1-r"), "{}", restored.till_name);
+    let till = Till::open(&new)?;
+    assert_eq!(till.settings().await?.till_name, restored.till_name);
+    assert!(till.waits_for_match().await?);
+    let refused = cash(&till, shop.waiting).await.err().ok_or("cash was taken")?;
+    assert_eq!((refused.code(), refused.retryable()), ("restored", false), "{refused}");
+    let tender_id = till.begin_tender(shop.waiting).await?.tender_id;
+    let card = CardPayment { tender_id, sale_id: shop.waiting, amount: 185, card: "tok_visa".into() };
+    assert!(matches!(till.pay_card(card).await, Err(TillError::Restored)));
+    assert_eq!(findings(&till).await?, Vec::<String>::new(), "a restored file is right");
+    // Old sales keep the name under which their number was given.
+    let receipt = till.receipt(shop.waiting).await?;
+    assert!(receipt.text.contains("till-1  ") && !receipt.text.contains(&restored.till_name), "{}", receipt.text);
+    // The bank has nothing: it is paid on again.
+    assert_eq!(till.match_restored(&bank(vec![])?).await?, Matched::default());
+    assert!(!till.waits_for_match().await?);
+    cash(&till, shop.waiting).await?;
+    assert_eq!(till.sale(shop.waiting).await?.receipt_number, Some(2));
+    till.new_sale().await?;
+    let next = till.add_article("BAK-201", None).await?.id;
+    cash(&till, next).await?;
+    let text = till.receipt(next).await?.text;
+    assert!(text.contains(&restored.till_name) && text.contains("Sale 3"), "{text}");
+    assert_eq!(findings(&till).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sale_that_was_paid_after_the_copy_is_closed_as_paid() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    Till::restore(&new, &shop.copy, Some("till-9"))?;
+    let till = Till::open(&new)?;
+    let bank = bank(vec![payment("till-1/2", 185, "approved"), payment("till-12/2", 185, "approved")])?;
+    assert_eq!(till.match_restored(&bank).await?, Matched { paid: vec![2], unknown: vec![] });
+    let sale = till.sale(shop.waiting).await?;
+    assert_eq!((sale.state, sale.receipt_number, sale.paid), (SaleState::Completed, Some(2), 185));
+    let operation = sale.tenders.last().and_then(|tender| tender.operation.as_ref()).ok_or("no operation")?;
+    assert_eq!((operation.key.to_string().as_str(), operation.approval_code.as_deref()), (KEY, Some("8F21K0")));
+    assert_eq!(findings(&till).await?, Vec::<String>::new());
+    let compared = till.compare_with_bank(&bank, |told| assert!(!matches!(told, Told::Found(_)), "{told:?}")).await?;
+    assert!(matches!(compared, Compared::Whole(_)), "{compared:?}");
+    // It is done once.
+    assert_eq!(till.match_restored(&bank).await?, Matched::default());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_no_sale_here_could_have_is_named_for_a_person() -> Checked {
+    for (reference, amount, status, named) in [
+        ("till-1/9", 185, "approved", Some("no sale of that number")),
+        ("till-1/1", 185, "approved", Some("no sale of that number that waits")),
+        ("till-1/2", 186, "approved", Some("more than is due")),
+        ("till-1/x", 185, "approved", Some("names no sale")),
+        ("till-1/2", 185, "declined", None),
+        ("order 17", 185, "approved", None),
+    ] {
+        let shop = shop().await?;
+        let new = shop.dir.path().join("new");
+        Till::restore(&new, &shop.copy, None)?;
+        let till = Till::open(&new)?;
+        let matched = till.match_restored(&bank(vec![payment(reference, amount, status)])?).await?;
+        assert_eq!((matched.paid.len(), matched.unknown.len()), (0, usize::from(named.is_some())), "{matched:?}");
+        if let Some(named) = named {
+            assert!(matched.unknown[0].contains(named) && matched.unknown[0].contains(reference), "{matched:?}");
+        }
+        assert_eq!(till.sale(shop.waiting).await?.state, SaleState::Paying);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_the_bank_it_stays_restored() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    Till::restore(&new, &shop.copy, None)?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    drop(listener);
+    let output = kassa_till(&new, &["sync", "--bank-url", &url, "--bank-token", "s", "--until-settled"])?;
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let till = Till::open(&new)?;
+    assert!(till.waits_for_match().await?);
+    assert!(matches!(cash(&till, shop.waiting).await, Err(TillError::Restored)));
+    drop(till);
+    let bank = bank(vec![payment("till-1/2", 185, "approved")])?;
+    let output = kassa_till(&new, &["sync", "--bank-url", &bank.url, "--bank-token", "s", "--until-settled"])?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("sale 2 was paid after the copy was made"), "{stderr}");
+    assert!(!Till::open(&new)?.waits_for_match().await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_with_unsettled_payments_is_not_replaced_and_a_settled_one_is_kept() -> Checked {
+    let shop = shop().await?;
+    let copy = shop.copy.to_str().ok_or("no text")?;
+    let restore = |data: &Path| kassa_till(data, &["restore", copy]);
+    let done = restore(&shop.data)?;
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let aside = shop.data.join("till.db.before-restore-1");
+    assert_eq!(fs::read(&aside)?.len() % 4_096, 0);
+    let restored: Value = serde_json::from_slice(&done.stdout)?;
+    assert_eq!(restored["aside"], aside.to_str().ok_or("no text")?);
+    // Another till, with a payment that is open.
+    let busy = shop.dir.path().join("busy");
+    let pay = ["pay", "--amount", "1", "--currency", "EUR", "--card", "tok_visa"];
+    assert_eq!(kassa_till(&busy, &pay)?.status.code(), Some(0));
+    let before = fs::read(busy.join("till.db"))?;
+    let refused = restore(&busy)?;
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("1 of its payments are not settled"), "{stderr}");
+    assert_eq!(fs::read(busy.join("till.db"))?, before);
+    // One that is open in a process.
+    let open = Till::open(&shop.data)?;
+    assert!(matches!(Till::restore(&shop.data, &shop.copy, None), Err(TillError::InUse(_))));
+    drop(open);
+    assert!(matches!(Till::restore(&shop.data, &shop.data.join("till.db"), None), Err(TillError::Refused(_))));
+    assert!(matches!(Till::restore(&shop.data, &shop.copy, Some("till-1")), Err(TillError::InvalidSetting(_))));
+    let names: Vec<_> = fs::read_dir(&shop.data)?.map(|entry| Ok(entry?.file_name())).collect::<Checked<_>>()?;
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains("restoring")), "{names:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_copy_is_refused_and_what_is_there_stays() -> Checked {
+    let shop = shop().await?;
+    let before = fs::read(shop.data.join("till.db"))?;
+    let other = shop.dir.path().join("other.db");
+    for bytes in [b"".to_vec(), b"not a database at all, whatever its name".repeat(50)] {
+        fs::write(&other, bytes)?;
+        let refused = Till::restore(&shop.data, &other, None).err().ok_or("it was brought back")?;
+        assert!(matches!(refused, TillError::Refused(_)), "{refused}");
+        assert_eq!(Till::open_read_only(&shop.data)?.sale(shop.waiting).await?.number, Some(2));
+    }
+    drop(before);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_database_refuses_to_forget_a_restore() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    Till::restore(&new, &shop.copy, None)?;
+    let file = rusqlite::Connection::open(new.join("till.db"))?;
+    for (change, reason) in [
+        ("DELETE FROM restores", "never forgotten"),
+        ("UPDATE restores SET last_sale = 0", "never changes but that it is matched"),
+        ("INSERT INTO restores VALUES (2, 0, 0, 'a', 'b', 0, 0)", "begins unmatched"),
+        ("INSERT INTO restores VALUES (7, 0, 0, 'a', 'b', 0, NULL)", "begins unmatched"),
+        (
+            "INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, reference, replaces,
+                 created_at, updated_at)
+             SELECT '00000000-0000-4000-8000-000000000000', sale_id, 9, kind, 'settling', 185, NULL, NULL, 'r', NULL, 0, 0
+             FROM tenders WHERE kind = 'card'",
+            "takes no payment before",
+        ),
+    ] {
+        let refused = file.execute(change, []).err().ok_or_else(|| format!("{change} went through"))?;
+        assert!(refused.to_string().contains(reason), "{change}: {refused}");
+    }
+    file.execute("UPDATE restores SET matched_at = 1", [])?;
+    let again = file.execute("UPDATE restores SET matched_at = 2", []).err().ok_or("matched twice")?;
+    assert!(again.to_string().contains("once"), "{again}");
+    Ok(())
+}
