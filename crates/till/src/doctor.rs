@@ -6,9 +6,13 @@
 
 mod bank;
 mod file;
+mod late;
 mod numbers;
 mod operations;
+mod people;
+mod returns;
 mod sale;
+mod shifts;
 
 pub(crate) use bank::{BankPayment, BankSide, operation, payment};
 
@@ -113,5 +117,7 @@ pub(crate) fn examine(conn: &Connection, tell: &mut (dyn FnMut(Told) + Send)) ->
     check_chain(conn, &mut notes)?;
     let sales = sale::check_all(conn, &mut notes)?;
     let operations = operations::check_all(conn, &mut notes)?;
+    shifts::check(conn, &mut notes)?;
+    people::check(conn, &mut notes)?;
     Ok(Examined { sales, operations, findings: notes.findings })
 }

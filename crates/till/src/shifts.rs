@@ -7,6 +7,7 @@
 pub(crate) mod drawer;
 pub(crate) mod report;
 pub(crate) mod text;
+pub(crate) mod written;
 
 use crate::{
     TillError,

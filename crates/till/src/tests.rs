@@ -25,6 +25,7 @@ mod returns;
 mod settling;
 mod shifts;
 mod shifts_chance;
+mod tampered;
 mod tenders;
 mod uncertain;
 mod undo;

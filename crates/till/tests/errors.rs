@@ -236,15 +236,31 @@ const DOCTOR: Rows = &[
         "The file was changed past the till: compare with a backup.",
     ),
     (
+        "drawer-move",
+        "What was put into the drawer or taken out is not what the audit has.",
+        "A move was changed or removed past the till: the audit is right.",
+    ),
+    (
+        "drawer-refund",
+        "Cash that was given back and cash that left the drawer for it are not the same.",
+        "A row of one of them was changed or removed past the till.",
+    ),
+    (
         "file-damaged",
         "SQLite finds the file damaged. Where its pages are, nothing else is looked at.",
         "Take a copy of the file, then restore a backup.",
+    ),
+    (
+        "late-decline",
+        "A late decline does not fit its payments, or does not come to what was taken offline.",
+        "The file was changed past the till: look at the sale's payments.",
     ),
     (
         "line-figures",
         "A line's figures are not what price, quantity and discounts give.",
         "The file was changed past the till: compare with a backup.",
     ),
+    ("number-twice", "A number was given twice.", "A row was copied or changed past the till: compare with a backup."),
     (
         "operation-missing",
         "A card's tender or a refund has no operation.",
@@ -267,6 +283,12 @@ const DOCTOR: Rows = &[
         "The tender was removed past the till: the bank may have charged. Look its key up.",
     ),
     (
+        "people-manager",
+        "There are people, and no active manager among them.",
+        "The file was changed past the till: restore a backup.",
+    ),
+    ("person-pin", "What is kept of a person's PIN is none.", "Set that person a new PIN."),
+    (
         "receipt-number-gap",
         "A receipt number was skipped.",
         "A completed sale was removed past the till: compare with a backup.",
@@ -282,6 +304,21 @@ const DOCTOR: Rows = &[
         "refund-state",
         "A refund's state is not its operation's.",
         "The file was changed past the till; the operation is right.",
+    ),
+    (
+        "return-figures",
+        "A return's lines, taxes or sums are not what the engine gives back of the sale.",
+        "The file was changed past the till: compare with a backup, or the printed slip.",
+    ),
+    (
+        "return-legs",
+        "The ways in which a return's money goes back do not come to it, or not to whom had paid.",
+        "A leg was changed or removed past the till: compare with the bank and the drawer.",
+    ),
+    (
+        "rights-missing",
+        "A right of a role is missing, or the one to see to people is taken away from managers.",
+        "The file was changed past the till: restore a backup.",
     ),
     ("sale-discount", "The shares of the sale's discount do not come to it.", "The file was changed past the till."),
     (
@@ -304,6 +341,32 @@ const DOCTOR: Rows = &[
         "schema-changed",
         "A table, index or trigger is missing, another, or nobody's.",
         "What it guarded may have been changed: compare with a backup.",
+    ),
+    (
+        "shift-count",
+        "A count of the drawer is not the one that the audit has, or not the one that the shift was closed with.",
+        "The file was changed past the till: compare with the Z report on paper.",
+    ),
+    (
+        "shift-drawer",
+        "The drawer of a shift is not what went through it, or its float not what the audit says.",
+        "The file was changed past the till: compare with the Z report on paper.",
+    ),
+    ("shift-number-gap", "A shift's number was skipped.", "A shift was removed past the till: compare with a backup."),
+    (
+        "shift-report",
+        "A Z report is not the one that was made, or not what its shift's sales and audit are.",
+        "Compare with the Z report on paper: the report, a sale of the shift or the audit was changed past the till.",
+    ),
+    (
+        "shift-unknown",
+        "A sale, cash or a refund belongs to a shift that is not there.",
+        "The file was changed past the till.",
+    ),
+    (
+        "taken-offline",
+        "A tender and its operation, or its mark, disagree on whether it was taken offline, or is settled since.",
+        "The file was changed past the till; the operation is right.",
     ),
     ("tax-table", "The tax table is not what the lines give.", "The file was changed past the till."),
     (

@@ -7,16 +7,19 @@ use rusqlite::{Connection, OptionalExtension as _};
 /// Gaps of one series that are named.
 const GAPS_MAX: i64 = 100;
 
+/// The table of the receipts' numbers, which sales and returns share.
+const RECEIPTS: &str = "(SELECT receipt_number AS number FROM sales UNION ALL SELECT receipt_number FROM returns)";
+
 pub(super) fn check(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillError> {
-    for (series, column) in [("sale", "number"), ("receipt", "receipt_number")] {
-        let code = if series == "sale" { "sale-number-gap" } else { "receipt-number-gap" };
-        check_gaps(conn, notes, code, &format!("{series} number"), "sales", column)?;
-        check_counter(conn, notes, series, column)?;
-    }
+    check_gaps(conn, notes, "sale-number-gap", "sale number", "sales", "number")?;
+    check_counter(conn, notes, "sale", "sales")?;
+    check_gaps(conn, notes, "receipt-number-gap", "receipt number", RECEIPTS, "number")?;
+    check_counter(conn, notes, "receipt", RECEIPTS)?;
+    check_gaps(conn, notes, "shift-number-gap", "shift", "shifts", "number")?;
     check_gaps(conn, notes, "audit-gap", "audit entry", "audit", "seq")
 }
 
-/// Names the numbers that were skipped. Goes along the index of the column.
+/// Names the numbers that were skipped, or given twice. Goes along the index of the column, where there is one.
 fn check_gaps(
     conn: &Connection,
     notes: &mut Notes<'_>,
@@ -33,6 +36,10 @@ fn check_gaps(
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (before, at): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if at == before {
+            notes.found("number-twice", format!("{what} {at}"), "was given twice");
+            continue;
+        }
         let (first, last) = (before.saturating_add(1), at.saturating_sub(1));
         let missing = if first == last { first.to_string() } else { format!("{first} to {last}") };
         notes.found(code, format!("{what} {missing}"), format!("is missing before {at}"));
@@ -40,11 +47,11 @@ fn check_gaps(
     Ok(())
 }
 
-fn check_counter(conn: &Connection, notes: &mut Notes<'_>, series: &str, column: &str) -> Result<(), TillError> {
+fn check_counter(conn: &Connection, notes: &mut Notes<'_>, series: &str, table: &str) -> Result<(), TillError> {
     let last: Option<i64> =
         conn.query_row("SELECT last FROM counters WHERE name = ?1", [series], |row| row.get(0)).optional()?;
     let highest: i64 =
-        conn.query_row(&format!("SELECT coalesce(max({column}), 0) FROM sales"), [], |row| row.get(0))?;
+        conn.query_row(&format!("SELECT coalesce(max(number), 0) FROM {table}"), [], |row| row.get(0))?;
     if last != Some(highest) {
         let last = last.map_or_else(|| "no number".to_owned(), |last| last.to_string());
         notes.found(

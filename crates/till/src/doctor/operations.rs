@@ -1,7 +1,7 @@
 //! Each operation against the tender or refund that it is of, and within itself.
 
-use super::{Notes, sale::TenderFacts};
-use crate::{TillError, operations::tender_state};
+use super::{Notes, late, sale::TenderFacts};
+use crate::{TenderState, TillError, operations::tender_state};
 use outbox::{Filter, Kind, Operation, State};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::Value;
@@ -15,21 +15,21 @@ pub(super) fn subject(operation: &Operation) -> String {
     format!("operation {} ({})", operation.short_code, operation.key)
 }
 
-/// A card's tender and its operation: one each, of the same amount, as far as each other. Gives whether it was accepted offline.
+/// A card's tender and its operation: one each, of the same amount, as far as each other.
 pub(super) fn check_tender(
     conn: &Connection,
     tender: &TenderFacts,
     currency: &str,
     subject: &str,
     notes: &mut Notes<'_>,
-) -> Result<bool, TillError> {
+) -> Result<(), TillError> {
     let operation = match Uuid::try_parse(&tender.id) {
         Ok(id) => outbox::by_intent(conn, id)?,
         Err(_) => None,
     };
     let Some(operation) = operation else {
         notes.found("operation-missing", subject, format!("it is {}, and its operation is not there", tender.state));
-        return Ok(false);
+        return Ok(());
     };
     compare(
         &operation,
@@ -42,8 +42,8 @@ pub(super) fn check_tender(
         "tender-state",
         notes,
     );
-    check_refunds(conn, tender, currency, subject, &operation, notes)?;
-    Ok(operation.accepted_offline_at.is_some())
+    late::check_mark(tender, operation.accepted_offline_at.is_some(), subject, notes);
+    check_refunds(conn, tender, currency, subject, &operation, notes)
 }
 
 #[expect(clippy::too_many_arguments, reason = "two things of five figures each are compared")]
@@ -81,13 +81,17 @@ fn check_refunds(
     notes: &mut Notes<'_>,
 ) -> Result<(), TillError> {
     let mut statement =
-        conn.prepare_cached("SELECT id, state, amount FROM refunds WHERE tender_id = ?1 ORDER BY id")?;
+        conn.prepare_cached("SELECT id, state, amount, return_id IS NOT NULL, replaces IS NOT NULL FROM refunds WHERE tender_id = ?1 ORDER BY id")?;
     let mut rows = statement.query([&tender.id])?;
+    let has_paid = TenderState::read(&tender.state).is_some_and(TenderState::counts);
     let mut given = 0_i128;
     while let Some(row) = rows.next()? {
         let (id, state, amount): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let of = format!("refund {id} of {subject}");
-        if !matches!(state.as_str(), "declined" | "cancelled") {
+        // What went to a return stays that return's, also where the bank refused it: it is tried again in its place, or paid out.
+        let (of_return, in_place): (bool, bool) = (row.get(3)?, row.get(4)?);
+        let may_go = !matches!(state.as_str(), "declined" | "cancelled");
+        if if has_paid { !in_place && (of_return || may_go) } else { may_go } {
             given += i128::from(amount);
         }
         let operation = match Uuid::try_parse(&id) {
@@ -103,7 +107,7 @@ fn check_refunds(
         }
         compare(&operation, Kind::Refund, amount, currency, &state, &of, "refund-amount", "refund-state", notes);
     }
-    let paid = if matches!(tender.state.as_str(), "declined" | "cancelled") { 0 } else { i128::from(tender.amount) };
+    let paid = if has_paid { i128::from(tender.amount) } else { 0 };
     if given > paid {
         notes.found("refund-over", subject, format!("{given} is given back of {paid}"));
     }

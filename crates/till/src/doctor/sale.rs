@@ -1,21 +1,22 @@
 //! Each sale: priced anew, its parts added up, its tenders against what they paid and against their operations.
 
-use super::{Notes, operations};
+use super::{Notes, late, operations, returns};
 use crate::{TenderState, TillError};
 use checkout::{Cart, CashRounding, CashRule, Discount, Line, Quantity, Rate, Tip};
 use rusqlite::{CachedStatement, Connection, Row};
 
 /// A sale as its rows have it.
-struct Facts {
-    id: String,
-    subject: String,
-    state: String,
+pub(super) struct Facts {
+    pub(super) id: String,
+    pub(super) subject: String,
+    pub(super) state: String,
     currency: String,
-    prices_include_tax: bool,
-    cash_step: i64,
+    pub(super) prices_include_tax: bool,
+    pub(super) cash_step: i64,
+    pub(super) cash_rounding: String,
     number: Option<i64>,
     /// Net, tax, tip, discount, total.
-    frozen: Option<[i64; 5]>,
+    pub(super) frozen: Option<[i64; 5]>,
     rounding: Option<i64>,
     receipt_number: Option<i64>,
     completed_at: Option<i64>,
@@ -40,15 +41,17 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Facts> {
         rounding: row.get(11)?,
         receipt_number: row.get(12)?,
         completed_at: row.get(13)?,
+        cash_rounding: row.get(14)?,
     })
 }
 
 /// A line as its row has it: price, quantity, rate, and gross, discount, its share of the sale's, total.
-struct LineFacts {
+pub(super) struct LineFacts {
+    pub(super) id: i64,
     unit_price: i64,
-    quantity: i64,
-    tax_rate: i64,
-    frozen: Option<[i64; 4]>,
+    pub(super) quantity: i64,
+    pub(super) tax_rate: i64,
+    pub(super) frozen: Option<[i64; 4]>,
 }
 
 /// A tender as its row has it.
@@ -59,7 +62,8 @@ pub(super) struct TenderFacts {
     pub(super) amount: i64,
     tendered: Option<i64>,
     change: Option<i64>,
-    replaced: bool,
+    /// Whether it is settled since, where it was taken offline.
+    pub(super) taken_offline: Option<bool>,
 }
 
 /// Looks at each sale, and gives their number.
@@ -67,7 +71,7 @@ pub(super) fn check_all(conn: &Connection, notes: &mut Notes<'_>) -> Result<u64,
     let of = conn.query_row("SELECT count(*) FROM sales", [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     let mut statement = conn.prepare(
         "SELECT id, state, currency, prices_include_tax, cash_step, number, net, tax, tip, discount, total, rounding,
-             receipt_number, completed_at
+             receipt_number, completed_at, cash_rounding
          FROM sales ORDER BY rowid",
     )?;
     let mut parts = Parts::prepare(conn)?;
@@ -85,21 +89,24 @@ struct Parts<'c> {
     lines: CachedStatement<'c>,
     taxes: CachedStatement<'c>,
     tenders: CachedStatement<'c>,
+    late: CachedStatement<'c>,
 }
 
 impl<'c> Parts<'c> {
     fn prepare(conn: &'c Connection) -> Result<Self, TillError> {
         Ok(Self {
             lines: conn.prepare_cached(
-                "SELECT unit_price, quantity, tax_rate, gross, discount, sale_discount, total
+                "SELECT unit_price, quantity, tax_rate, gross, discount, sale_discount, total, id
                  FROM lines WHERE sale_id = ?1 ORDER BY id",
             )?,
             taxes: conn.prepare_cached("SELECT rate, net, tax FROM sale_taxes WHERE sale_id = ?1 ORDER BY rate")?,
             tenders: conn.prepare_cached(
-                "SELECT id, kind, state, amount, tendered, change,
-                     EXISTS (SELECT 1 FROM tenders other WHERE other.replaces = tenders.id)
-                 FROM tenders WHERE sale_id = ?1 ORDER BY position",
+                "SELECT tenders.id, kind, state, amount, tendered, change,
+                     CASE WHEN taken_offline.at IS NOT NULL THEN taken_offline.settled_at IS NOT NULL END
+                 FROM tenders LEFT JOIN taken_offline ON taken_offline.tender_id = tenders.id
+                 WHERE sale_id = ?1 ORDER BY position",
             )?,
+            late: late::prepare(conn)?,
         })
     }
 
@@ -107,6 +114,7 @@ impl<'c> Parts<'c> {
         let rows = self.lines.query_map([sale], |row| {
             let sums: [Option<i64>; 4] = [row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
             Ok(LineFacts {
+                id: row.get(7)?,
                 unit_price: row.get(0)?,
                 quantity: row.get(1)?,
                 tax_rate: row.get(2)?,
@@ -135,7 +143,7 @@ impl<'c> Parts<'c> {
                 amount: row.get(3)?,
                 tendered: row.get(4)?,
                 change: row.get(5)?,
-                replaced: row.get(6)?,
+                taken_offline: row.get(6)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -145,20 +153,23 @@ impl<'c> Parts<'c> {
 fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Notes<'_>) -> Result<(), TillError> {
     check_state(sale, notes);
     let tenders = parts.tenders(&sale.id)?;
-    let mut paid = 0_i128;
+    let late = late::of_sale(&mut parts.late, &sale.id)?;
+    let mut covered = late::check(&late, &tenders, &sale.subject, notes);
     for tender in &tenders {
         let subject = format!("tender {} of {}", tender.id, sale.subject);
-        let accepted_offline = match tender.kind.as_str() {
+        match tender.kind.as_str() {
             "card" => operations::check_tender(conn, tender, &sale.currency, &subject, notes)?,
-            _ => {
-                check_cash(tender, &subject, notes);
-                false
-            }
-        };
+            _ => check_cash(tender, &subject, notes),
+        }
         let state = TenderState::read(&tender.state);
-        let stands = accepted_offline && !(tender.replaced && state.is_some_and(|state| !state.counts()));
-        if stands || state.is_some_and(TenderState::paid) {
-            paid += i128::from(tender.amount);
+        if state.is_some_and(TenderState::counts) {
+            covered += i128::from(tender.amount);
+            let has_paid = state.is_some_and(TenderState::paid);
+            if sale.state == "completed" && !has_paid && !late::may_be_open(tender, &late) {
+                let what =
+                    format!("its tender {} is {}, and its goods were not taken offline", tender.id, tender.state);
+                notes.found("sale-paid", &sale.subject, what);
+            }
         }
     }
     let Some(frozen) = sale.frozen else {
@@ -168,11 +179,12 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
         }
         return Ok(());
     };
-    check_figures(sale, frozen, parts, notes)?;
+    let (lines, taxes) = (parts.lines(&sale.id)?, parts.taxes(&sale.id)?);
+    check_figures(sale, frozen, &lines, &taxes, notes);
     if sale.state == "completed" {
-        check_paid(sale, frozen[4], paid, &tenders, notes);
+        check_paid(sale, frozen[4], covered, &tenders, notes);
     }
-    Ok(())
+    returns::check(conn, sale, &lines, &taxes, &tenders, notes)
 }
 
 fn check_state(sale: &Facts, notes: &mut Notes<'_>) {
@@ -196,17 +208,17 @@ fn check_state(sale: &Facts, notes: &mut Notes<'_>) {
 fn check_figures(
     sale: &Facts,
     [net, tax, tip, discount, total]: [i64; 5],
-    parts: &mut Parts<'_>,
+    lines: &[LineFacts],
+    taxes: &[[i64; 3]],
     notes: &mut Notes<'_>,
-) -> Result<(), TillError> {
-    let (lines, taxes) = (parts.lines(&sale.id)?, parts.taxes(&sale.id)?);
+) {
     if lines.is_empty() {
         notes.found("sale-lines", &sale.subject, "it has no lines");
-        return Ok(());
+        return;
     }
     let Some(frozen) = lines.iter().map(|line| line.frozen).collect::<Option<Vec<_>>>() else {
         notes.found("sale-lines", &sale.subject, "a line of it is not frozen");
-        return Ok(());
+        return;
     };
     let sum = |at: usize| frozen.iter().map(|line| i128::from(line[at])).sum::<i128>();
     let goods = i128::from(net) + if sale.prices_include_tax { i128::from(tax) } else { 0 };
@@ -220,7 +232,7 @@ fn check_figures(
     differs("sale-total", "its total is", total.into(), i128::from(net) + i128::from(tax) + i128::from(tip));
     differs("sale-taxes", "the net of its tax table is", taxes.iter().map(|row| i128::from(row[1])).sum(), net.into());
     differs("sale-taxes", "the tax of its tax table is", taxes.iter().map(|row| i128::from(row[2])).sum(), tax.into());
-    match priced(sale, &lines, &frozen, tip, discount) {
+    match priced(sale, lines, &frozen, tip, discount) {
         Err(why) => notes.found("sale-price", &sale.subject, format!("it can't be priced: {why}")),
         Ok(priced) => {
             for (at, (is, should)) in frozen.iter().zip(&priced.lines).enumerate() {
@@ -251,7 +263,6 @@ fn check_figures(
             }
         }
     }
-    Ok(())
 }
 
 fn priced(

@@ -4,9 +4,12 @@ use super::{Checked, Scene};
 use crate::{CashPayment, Charge, Examined, Finding, Refund, State, Told, clock};
 use protocol::{Amount, CardToken, Currency};
 use rusqlite::Connection;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-async fn found(scene: &Scene) -> Checked<(Examined, Vec<Finding>)> {
+pub(super) async fn found(scene: &Scene) -> Checked<(Examined, Vec<Finding>)> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let list = told.clone();
     let examined = scene
@@ -66,8 +69,8 @@ async fn a_file_that_the_till_wrote_is_right() -> Checked {
 }
 
 /// Changes the file as somebody who knows SQLite and stops at nothing: triggers dropped, checks and references off, and all put back.
-fn tamper(scene: &Scene, change: &str) -> Checked {
-    let file = Connection::open(scene.dir.path().join("data/till.db"))?;
+pub(super) fn tamper(folder: &Path, change: &str) -> Checked {
+    let file = Connection::open(folder.join("data/till.db"))?;
     file.pragma_update(None, "foreign_keys", false)?;
     file.pragma_update(None, "ignore_check_constraints", true)?;
     file.execute_batch("BEGIN")?;
@@ -138,7 +141,7 @@ async fn what_was_changed_past_the_till_is_found_and_named() -> Checked {
         ("UPDATE lines SET sale_id = 'x' WHERE id = (SELECT min(id) FROM lines)", "reference-broken", "of lines"),
     ] {
         let scene = shop().await?;
-        tamper(&scene, change)?;
+        tamper(scene.dir.path(), change)?;
         let (_, found) = found(&scene).await?;
         let is_named = found.iter().any(|finding| finding.code == code && finding.subject.contains(named));
         assert!(is_named, "{code} of {named} after {change} in {found:#?}");

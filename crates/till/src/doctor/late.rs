@@ -1,0 +1,98 @@
+//! What was taken offline, and what became of it where it did not pay.
+
+use super::{Notes, sale::TenderFacts};
+use crate::{TenderState, TillError};
+use rusqlite::{CachedStatement, Connection};
+
+/// A late decline as its row has it.
+pub(super) struct LateFacts {
+    tender_id: String,
+    last_tender_id: String,
+    state: String,
+    amount: i64,
+    returned: i64,
+}
+
+pub(super) fn prepare(conn: &Connection) -> Result<CachedStatement<'_>, TillError> {
+    Ok(conn.prepare_cached(
+        "SELECT late.tender_id, late.last_tender_id, late.state, late.amount, late.returned
+         FROM tenders CROSS JOIN late_declines AS late ON late.tender_id = tenders.id WHERE tenders.sale_id = ?1 ORDER BY late.seq",
+    )?)
+}
+
+pub(super) fn of_sale(statement: &mut CachedStatement<'_>, sale_id: &str) -> Result<Vec<LateFacts>, TillError> {
+    let rows = statement.query_map([sale_id], |row| {
+        Ok(LateFacts {
+            tender_id: row.get(0)?,
+            last_tender_id: row.get(1)?,
+            state: row.get(2)?,
+            amount: row.get(3)?,
+            returned: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn is_open(state: Option<TenderState>) -> bool {
+    matches!(state, Some(TenderState::Settling | TenderState::NeedsAttention))
+}
+
+/// The mark of a tender that was taken offline: beside its operation's, and settled with it.
+pub(super) fn check_mark(tender: &TenderFacts, is_accepted: bool, subject: &str, notes: &mut Notes<'_>) {
+    let is_marked = tender.taken_offline.is_some();
+    if is_marked != is_accepted {
+        let says = |is: bool| if is { "was" } else { "was not" };
+        let what =
+            format!("it {} taken offline, and its operation says that it {}", says(is_marked), says(is_accepted));
+        notes.found("taken-offline", subject, what);
+    }
+    if let Some(is_settled) = tender.taken_offline
+        && is_settled == is_open(TenderState::read(&tender.state))
+    {
+        let what = format!("it is {}, and the mark that it was taken offline says otherwise", tender.state);
+        notes.found("taken-offline", subject, what);
+    }
+}
+
+/// The late declines of a sale. Gives what of the sale no tender covers all the same: what is owed, given up or came back.
+pub(super) fn check(late: &[LateFacts], tenders: &[TenderFacts], sale: &str, notes: &mut Notes<'_>) -> i128 {
+    late.iter().map(|late| i128::from(late.returned) + owed(late, tenders, sale, notes)).sum()
+}
+
+fn owed(late: &LateFacts, tenders: &[TenderFacts], sale: &str, notes: &mut Notes<'_>) -> i128 {
+    let mut wrong = |what: String| {
+        notes.found("late-decline", format!("late decline of tender {} of {sale}", late.tender_id), what);
+    };
+    let tender = |id: &str| tenders.iter().find(|tender| tender.id == id);
+    let (Some(first), Some(last)) = (tender(&late.tender_id), tender(&late.last_tender_id)) else {
+        wrong("its tenders are not of this sale".to_owned());
+        return 0;
+    };
+    if first.taken_offline.is_none() {
+        wrong("its payment was never taken offline".to_owned());
+    }
+    let sum = i128::from(late.amount) + i128::from(late.returned);
+    if sum != i128::from(first.amount) {
+        wrong(format!("what is owed and what came back are {sum}, and the payment was {}", first.amount));
+    }
+    let state = TenderState::read(&last.state);
+    let covers = state.is_some_and(TenderState::counts);
+    let fits = match late.state.as_str() {
+        "attention" | "collecting" | "writing_off" => is_open(state),
+        "open" | "written_off" => !covers,
+        "settled" => state == Some(TenderState::Approved) || (!covers && late.amount == 0),
+        _ => false,
+    };
+    if !fits {
+        wrong(format!("it is {}, and its last payment is {}", late.state, last.state));
+    }
+    if covers && last.amount != late.amount {
+        wrong(format!("{} is owed, and {} is being collected", late.amount, last.amount));
+    }
+    if covers { 0 } else { i128::from(late.amount) }
+}
+
+/// Whether a tender of a completed sale is one whose end may still be awaited.
+pub(super) fn may_be_open(tender: &TenderFacts, late: &[LateFacts]) -> bool {
+    tender.taken_offline.is_some() || late.iter().any(|late| late.last_tender_id == tender.id)
+}
