@@ -6,7 +6,7 @@ pub(crate) use printer::{Job, print};
 pub use printer::{PrintFault, Printer};
 
 use crate::{
-    CodePages, Language, Paper, ReceiptForm, TillError, audit, audit::Signature, columns, receipt, receipt::Content,
+    CodePages, Language, Paper, ReceiptForm, TillError, audit, audit::Signature, columns, receipt, receipt::Sheet,
 };
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
@@ -31,17 +31,26 @@ pub struct PrinterSettings {
 pub struct Printed {
     /// The sale.
     pub sale_id: Uuid,
-    /// Which print of the sale, from 1, those that failed counted.
+    /// The return, of a slip.
+    pub return_id: Option<Uuid>,
+    /// Which print of it, from 1, those that failed counted.
     pub print: u32,
     /// Which copy it is marked as; 0 for the original.
     pub copy: u32,
+}
+
+/// What is printed: the receipt of a sale, or the slip of a return.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PrintOf {
+    Sale(Uuid),
+    Return(Uuid),
 }
 
 /// A print that is counted and has no outcome yet.
 pub(crate) struct Begun {
     pub(crate) printed: Printed,
     pub(crate) settings: PrinterSettings,
-    pub(crate) content: Content,
+    pub(crate) sheet: Sheet,
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<PrinterSettings> {
@@ -86,39 +95,76 @@ pub(crate) fn save(tx: &Connection, signature: &Signature, settings: &PrinterSet
     audit::append(tx, signature, "printer-changed", None, &json!({"before": before, "after": settings}))
 }
 
-/// How often a sale was printed, or may have been: as a receipt, or before it was paid.
-pub(crate) fn printed(conn: &Connection, sale_id: Uuid, of_receipt: bool) -> Result<u32, TillError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT count(*) FROM receipt_prints
-             WHERE sale_id = ?1 AND of_receipt = ?2 AND outcome IS NOT 'not_printed'",
-        )?
-        .query_row(params![sale_id.to_string(), of_receipt], |row| row.get(0))?)
+/// The sale, and of a slip the return.
+pub(crate) fn ids(conn: &Connection, of: PrintOf) -> Result<(Uuid, Option<Uuid>), TillError> {
+    match of {
+        PrintOf::Sale(sale_id) => Ok((sale_id, None)),
+        PrintOf::Return(return_id) => {
+            let sale_id = conn
+                .prepare_cached("SELECT sale_id FROM returns WHERE id = ?1")?
+                .query_row([return_id.to_string()], |row| columns::uuid(row, 0))?;
+            Ok((sale_id, Some(return_id)))
+        }
+    }
+}
+
+/// How often it was printed, or may have been: a sale as a receipt, or before it was paid.
+pub(crate) fn printed(conn: &Connection, of: PrintOf, of_receipt: bool) -> Result<u32, TillError> {
+    Ok(match of {
+        PrintOf::Sale(sale_id) => conn
+            .prepare_cached(
+                "SELECT count(*) FROM receipt_prints
+                 WHERE sale_id = ?1 AND of_receipt = ?2 AND outcome IS NOT 'not_printed'",
+            )?
+            .query_row(params![sale_id.to_string(), of_receipt], |row| row.get(0))?,
+        PrintOf::Return(return_id) => conn
+            .prepare_cached("SELECT count(*) FROM return_prints WHERE return_id = ?1 AND outcome IS NOT 'not_printed'")?
+            .query_row([return_id.to_string()], |row| row.get(0))?,
+    })
 }
 
 /// Counts a print, and gives what is to be printed.
-pub(crate) fn begin(tx: &Connection, signature: &Signature, sale_id: Uuid) -> Result<Begun, TillError> {
+pub(crate) fn begin(tx: &Connection, signature: &Signature, of: PrintOf) -> Result<Begun, TillError> {
     let settings = settings(tx)?;
     if settings.printer == Printer::None {
         return Err(PrintFault::NoPrinter.into());
     }
-    let mut content = receipt::content(tx, sale_id)?;
-    let of_receipt = content.receipt_number.is_some();
-    let copy = printed(tx, sale_id, of_receipt)?;
-    content.copy = (copy > 0).then_some(copy);
-    let print = tx
-        .prepare_cached(
-            "INSERT INTO receipt_prints (sale_id, print, of_receipt, copy, at)
-             VALUES (?1, (SELECT coalesce(max(print), 0) + 1 FROM receipt_prints WHERE sale_id = ?1), ?2, ?3, ?4)
-             RETURNING print",
-        )?
-        .query_row(params![sale_id.to_string(), of_receipt, copy, signature.at.as_millisecond()], |row| row.get(0))?;
-    let what = if of_receipt { "receipt-printed" } else { "slip-printed" };
+    let mut sheet = receipt::sheet(tx, of)?;
+    let of_receipt = sheet.receipt_number().is_some();
+    let copy = printed(tx, of, of_receipt)?;
+    sheet.set_copy((copy > 0).then_some(copy));
+    let print = count(tx, of, of_receipt, copy, signature)?;
+    let (sale_id, return_id) = ids(tx, of)?;
+    let what = match of {
+        PrintOf::Sale(_) if of_receipt => "receipt-printed",
+        PrintOf::Sale(_) => "slip-printed",
+        PrintOf::Return(_) => "return-printed",
+    };
     let details = json!({
-        "print": print, "copy": copy, "receipt_number": content.receipt_number, "printer": settings.printer,
+        "print": print, "copy": copy, "receipt_number": sheet.receipt_number(), "return": return_id, "printer": settings.printer,
     });
     audit::append(tx, signature, what, Some(sale_id), &details)?;
-    Ok(Begun { printed: Printed { sale_id, print, copy }, settings, content })
+    Ok(Begun { printed: Printed { sale_id, return_id, print, copy }, settings, sheet })
+}
+
+fn count(tx: &Connection, of: PrintOf, of_receipt: bool, copy: u32, signature: &Signature) -> Result<u32, TillError> {
+    let at = signature.at.as_millisecond();
+    Ok(match of {
+        PrintOf::Sale(sale_id) => tx
+            .prepare_cached(
+                "INSERT INTO receipt_prints (sale_id, print, of_receipt, copy, at)
+                 VALUES (?1, (SELECT coalesce(max(print), 0) + 1 FROM receipt_prints WHERE sale_id = ?1), ?2, ?3, ?4)
+                 RETURNING print",
+            )?
+            .query_row(params![sale_id.to_string(), of_receipt, copy, at], |row| row.get(0))?,
+        PrintOf::Return(return_id) => tx
+            .prepare_cached(
+                "INSERT INTO return_prints (return_id, print, copy, at)
+                 VALUES (?1, (SELECT coalesce(max(print), 0) + 1 FROM return_prints WHERE return_id = ?1), ?2, ?3)
+                 RETURNING print",
+            )?
+            .query_row(params![return_id.to_string(), copy, at], |row| row.get(0))?,
+    })
 }
 
 /// Notes what became of a print.
@@ -133,13 +179,17 @@ pub(crate) fn end(
         Some(fault) if fault.printed_nothing() => "not_printed",
         Some(_) => "unsure",
     };
-    tx.prepare_cached("UPDATE receipt_prints SET outcome = ?3, fault = ?4 WHERE sale_id = ?1 AND print = ?2")?
-        .execute(params![print.sale_id.to_string(), print.print, outcome, fault.map(PrintFault::code)])?;
+    let (sql, id) = match print.return_id {
+        None => ("UPDATE receipt_prints SET outcome = ?3, fault = ?4 WHERE sale_id = ?1 AND print = ?2", print.sale_id),
+        Some(id) => ("UPDATE return_prints SET outcome = ?3, fault = ?4 WHERE return_id = ?1 AND print = ?2", id),
+    };
+    tx.prepare_cached(sql)?.execute(params![id.to_string(), print.print, outcome, fault.map(PrintFault::code)])?;
     match fault {
         None => Ok(()),
         Some(fault) => {
-            let details =
-                json!({"print": print.print, "outcome": outcome, "fault": fault.code(), "why": fault.to_string()});
+            let details = json!({
+                "print": print.print, "return": print.return_id, "outcome": outcome, "fault": fault.code(), "why": fault.to_string(),
+            });
             audit::append(tx, signature, "print-failed", Some(print.sale_id), &details)
         }
     }

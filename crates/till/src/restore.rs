@@ -58,6 +58,15 @@ pub(crate) fn name_of_sale(conn: &Connection, number: Option<i64>, name_now: Str
     Ok(before.unwrap_or(name_now))
 }
 
+/// The name that the till had at a time.
+pub(crate) fn name_at(conn: &Connection, at: Timestamp, name_now: String) -> Result<String, TillError> {
+    let before = conn
+        .prepare_cached("SELECT till_name_before FROM restores WHERE at > ?1 ORDER BY id LIMIT 1")?
+        .query_row([at.as_millisecond()], |row| row.get(0))
+        .optional()?;
+    Ok(before.unwrap_or(name_now))
+}
+
 /// The names that this file's till ever had.
 pub(crate) fn names(conn: &Connection) -> Result<Vec<String>, TillError> {
     let mut statement = conn.prepare_cached("SELECT till_name_before FROM restores")?;

@@ -5,6 +5,7 @@ use super::{
     words::{Language, Words},
 };
 use crate::{TenderState, Unit, amounts::format_amount};
+use protocol::Currency;
 
 /// A part of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,16 +24,16 @@ pub(super) enum Piece {
     Taxes { head: [String; 4], rows: Vec<[String; 4]> },
 }
 
-fn text(text: impl Into<String>, indent: usize) -> Piece {
+pub(super) fn text(text: impl Into<String>, indent: usize) -> Piece {
     Piece::Text { text: text.into(), indent, is_bold: false }
 }
 
-fn pair(left: impl Into<String>, right: impl Into<String>, indent: usize) -> Piece {
+pub(super) fn pair(left: impl Into<String>, right: impl Into<String>, indent: usize) -> Piece {
     Piece::Pair { left: left.into(), right: right.into(), indent, is_bold: false }
 }
 
 /// How much further in stands what belongs to the line above.
-const INDENT: usize = 2;
+pub(super) const INDENT: usize = 2;
 
 /// What a receipt is called.
 pub(super) fn title(content: &Content, language: Language) -> String {
@@ -44,9 +45,7 @@ pub(super) fn title(content: &Content, language: Language) -> String {
 pub(super) fn pieces(content: &Content, language: Language) -> Vec<Piece> {
     let words = language.words();
     let mut pieces = vec![Piece::Centred { text: content.shop.clone(), is_bold: true }, Piece::Gap];
-    if let Some(copy) = content.copy {
-        pieces.push(Piece::Centred { text: format!("*** {} {copy} ***", words.copy), is_bold: true });
-    }
+    pieces.extend(numbered_copy(content.copy, words));
     pieces.push(Piece::Pair {
         left: title(content, language),
         right: content.at.clone(),
@@ -68,11 +67,14 @@ pub(super) fn pieces(content: &Content, language: Language) -> Vec<Piece> {
         pieces.push(Piece::Pair { left: words.due.to_owned(), right, indent: 0, is_bold: true });
     }
     pieces.push(Piece::Rule);
-    write_taxes(content, words, &mut pieces);
-    if let Some(copy) = content.copy {
-        pieces.push(Piece::Centred { text: format!("*** {} {copy} ***", words.copy), is_bold: true });
-    }
+    pieces.push(taxes(&content.taxes, content.currency, words));
+    pieces.extend(numbered_copy(content.copy, words));
     pieces
+}
+
+/// That it is a copy, and which.
+pub(super) fn numbered_copy(copy: Option<u32>, words: &Words) -> Option<Piece> {
+    copy.map(|copy| Piece::Centred { text: format!("*** {} {copy} ***", words.copy), is_bold: true })
 }
 
 fn write_line(line: &ContentLine, content: &Content, words: &Words, pieces: &mut Vec<Piece>) {
@@ -159,13 +161,13 @@ fn state(state: TenderState, approval_code: Option<&str>, words: &Words) -> Stri
     }
 }
 
-fn write_taxes(content: &Content, words: &Words, pieces: &mut Vec<Piece>) {
-    let amount = |minor_units| format_amount(minor_units, content.currency);
-    let rows = content
-        .taxes
+/// The tax table: rate, net and tax of each rate.
+pub(super) fn taxes(taxes: &[(String, i64, i64)], currency: Currency, words: &Words) -> Piece {
+    let amount = |minor_units| format_amount(minor_units, currency);
+    let rows = taxes
         .iter()
         .map(|(rate, net, tax)| [format!("{rate} %"), amount(*net), amount(*tax), amount(net + tax)])
         .collect();
     let head = [words.tax, words.net, words.tax, words.gross].map(str::to_owned);
-    pieces.push(Piece::Taxes { head, rows });
+    Piece::Taxes { head, rows }
 }

@@ -67,6 +67,12 @@ pub(super) struct Words {
     pub(super) waiting: &'static str,
     pub(super) attention: &'static str,
     pub(super) offline: &'static str,
+    pub(super) refund: &'static str,
+    pub(super) of_receipt: &'static str,
+    pub(super) given_back: &'static str,
+    pub(super) owed: &'static str,
+    pub(super) replaced: &'static str,
+    pub(super) void: &'static str,
 }
 
 const ENGLISH: Words = Words {
@@ -96,6 +102,12 @@ const ENGLISH: Words = Words {
     waiting: "Waiting for the bank",
     attention: "Waiting for a look at it",
     offline: "ACCEPTED OFFLINE",
+    refund: "Refund",
+    of_receipt: "Of receipt",
+    given_back: "GIVEN BACK",
+    owed: "Declined. Still owed to you.",
+    replaced: "Declined. Given back otherwise.",
+    void: "Never charged. Nothing to give back.",
 };
 
 const RUSSIAN: Words = Words {
@@ -125,4 +137,10 @@ const RUSSIAN: Words = Words {
     waiting: "Ждёт ответа банка",
     attention: "Требует проверки",
     offline: "ПРИНЯТО БЕЗ СВЯЗИ",
+    refund: "Возврат",
+    of_receipt: "К чеку",
+    given_back: "ВОЗВРАЩЕНО",
+    owed: "Отклонено. Деньги ещё за нами.",
+    replaced: "Отклонено. Возвращено иначе.",
+    void: "Деньги не списывались. Возвращать нечего.",
 };

@@ -2,8 +2,8 @@
 
 use super::Checked;
 use crate::{
-    CodePages, Language, Paper, ReceiptForm, TenderState, Unit,
-    receipt::{Content, ContentLine, ContentTender, HowPaid, page, printer_bytes, text},
+    CodePages, Language, LegState, Paper, ReceiptForm, TenderState, Unit,
+    receipt::{Content, ContentLine, ContentTender, HowPaid, Sheet, Slip, SlipCard, SlipLeg, SlipLine},
 };
 use protocol::Currency;
 use std::{
@@ -71,7 +71,7 @@ fn content(tenders: Vec<ContentTender>) -> Content {
     }
 }
 
-fn cases() -> Checked<Vec<(&'static str, Content)>> {
+fn receipts() -> Checked<Vec<(&'static str, Content)>> {
     let tender = |state, offline| content(vec![card(434, state, offline)]);
     Ok(vec![
         ("cash-rounded", Content { rounding: 1, ..content(vec![cash(1_000, 435)]) }),
@@ -161,10 +161,77 @@ fn cases() -> Checked<Vec<(&'static str, Content)>> {
     ])
 }
 
+fn to_card(amount: i64, state: LegState) -> SlipLeg {
+    let card = SlipCard {
+        card: Some(("visa".to_owned(), "4242".to_owned())),
+        short_code: Some("K9QD".to_owned()),
+        bank_reference: (state == LegState::Approved).then(|| "ref_01j9zq2m8e5h7w3k6v4t0r1s2x".to_owned()),
+    };
+    SlipLeg { amount, state, card: Some(card) }
+}
+
+fn in_cash(amount: i64) -> SlipLeg {
+    SlipLeg { amount, state: LegState::HandedOver, card: None }
+}
+
+/// A tea and some of the apples come back: 2.49 + 1.50 = 3.99, at 20 % and at 7 %.
+fn slip(legs: Vec<SlipLeg>) -> Slip {
+    let line = |name: &str, quantity: &str, unit, amount| SlipLine {
+        name: name.to_owned(),
+        quantity: quantity.to_owned(),
+        unit,
+        amount,
+    };
+    Slip {
+        shop: "Kassa Demo Shop".to_owned(),
+        till: "till-1".to_owned(),
+        at: "2026-11-30 10:15".to_owned(),
+        receipt_number: 1_041,
+        sale_number: Some(1_042),
+        sale_receipt_number: Some(1_040),
+        copy: None,
+        currency: Currency::EUR,
+        lines: vec![line("Tea", "1", Unit::Piece, 249), line("Apples", "0.755", Unit::Weight, 150)],
+        tip: 0,
+        total: 399,
+        rounding: 0,
+        taxes: vec![("7".to_owned(), 140, 10), ("20".to_owned(), 208, 41)],
+        legs,
+    }
+}
+
+fn slips() -> Checked<Vec<(&'static str, Slip)>> {
+    Ok(vec![
+        ("refund-mixed", Slip { rounding: 1, ..slip(vec![to_card(300, LegState::Approved), in_cash(100)]) }),
+        ("refund-waiting", slip(vec![to_card(399, LegState::Settling)])),
+        ("refund-owed", slip(vec![to_card(299, LegState::Approved), to_card(100, LegState::Owed)])),
+        ("refund-paid-out", slip(vec![to_card(399, LegState::Replaced), in_cash(399)])),
+        ("refund-void", slip(vec![to_card(399, LegState::Void)])),
+        ("refund-attention", slip(vec![to_card(399, LegState::NeedsAttention)])),
+        (
+            "refund-tax-on-top",
+            Slip {
+                tip: 100,
+                total: 535,
+                taxes: vec![("9".to_owned(), 399, 36)],
+                currency: Currency::parse("USD").map_err(|_| "no dollars")?,
+                ..slip(vec![to_card(535, LegState::Approved)])
+            },
+        ),
+        ("refund-copy", Slip { copy: Some(1), ..slip(vec![in_cash(399)]) }),
+    ])
+}
+
+fn cases() -> Checked<Vec<(&'static str, Sheet)>> {
+    let receipts = receipts()?.into_iter().map(|(name, content)| (name, Sheet::Sale(content)));
+    let slips = slips()?.into_iter().map(|(name, slip)| (name, Sheet::Return(slip)));
+    Ok(receipts.chain(slips).collect())
+}
+
 #[test]
 fn receipts_look_as_they_did() -> Checked {
-    for (name, content) in cases()? {
-        let text_in = |paper, language| text(&content, ReceiptForm { paper, language });
+    for (name, sheet) in cases()? {
+        let text_in = |paper, language| sheet.text(ReceiptForm { paper, language });
         for paper in Paper::ALL {
             let text = text_in(paper, Language::English);
             let widest = text.lines().map(str::width).max();
@@ -180,12 +247,12 @@ fn receipts_look_as_they_did() -> Checked {
 
 #[test]
 fn pages_look_as_they_did_and_hold_no_markup_of_others() -> Checked {
-    for (name, content) in cases()? {
-        let page = page(&content, Language::English);
+    for (name, sheet) in cases()? {
+        let page = sheet.page(Language::English);
         for wrong in ["<script", "<extra>", "src=", "href=", "http:", "https:", "url("] {
             assert!(!page.contains(wrong), "{wrong} in {name}");
         }
-        if matches!(name, "mixed-declined" | "discounts" | "long-names" | "copy") {
+        if matches!(name, "mixed-declined" | "discounts" | "long-names" | "copy" | "refund-mixed" | "refund-copy") {
             compare(&format!("{name}.html"), &page)?;
         }
     }
@@ -207,13 +274,20 @@ fn shown(bytes: &[u8]) -> String {
 
 #[test]
 fn printers_get_what_they_got() -> Checked {
-    for (name, content) in cases()? {
+    for (name, sheet) in cases()? {
         let form = |language| ReceiptForm { paper: Paper::Columns42, language };
-        let both = printer_bytes(&content, form(Language::Russian), CodePages::Both);
+        let both = sheet.printer_bytes(form(Language::Russian), CodePages::Both);
         let kick = b"\x1bp\x00\x19\xfa";
         let is_cash = matches!(
             name,
-            "cash-rounded" | "mixed-declined" | "discounts" | "tax-on-top" | "no-decimals" | "three-decimals"
+            "cash-rounded"
+                | "mixed-declined"
+                | "discounts"
+                | "tax-on-top"
+                | "no-decimals"
+                | "three-decimals"
+                | "refund-mixed"
+                | "refund-paid-out"
         );
         assert_eq!(
             both.windows(kick.len()).any(|part| part == kick),
@@ -221,7 +295,7 @@ fn printers_get_what_they_got() -> Checked {
             "{name}: the drawer opens for cash alone"
         );
         assert!(both.starts_with(b"\x1b@") && both.ends_with(b"\x1dVB\x00"));
-        if matches!(name, "cash-rounded" | "card" | "copy" | "long-names") {
+        if matches!(name, "cash-rounded" | "card" | "copy" | "long-names" | "refund-mixed") {
             compare(&format!("{name}.both.escpos.txt"), &shown(&both))?;
         }
     }
@@ -233,7 +307,7 @@ fn what_a_printer_has_no_character_for_is_not_lost_in_silence() {
     let form = ReceiptForm { paper: Paper::Columns42, language: Language::English };
     let named = |name: &str, pages| {
         let content = Content { lines: vec![line(name, "1", 249, 249, 0)], ..content(vec![]) };
-        let bytes = printer_bytes(&content, form, pages);
+        let bytes = Sheet::Sale(content).printer_bytes(form, pages);
         let lines: Vec<_> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
         lines.get(5).cloned().unwrap_or_default()
     };

@@ -1,8 +1,12 @@
 //! The receipt says what is in the file, as far as the payment is; the printed ones are counted there.
 
-use super::{Checked, Scene};
+use super::{
+    Checked, Scene,
+    returns::{new, settle_legs},
+};
 use crate::{
-    CardPayment, CashPayment, CodePages, Language, Paper, PrintFault, Printer, ReceiptForm, Sale, State, TillError,
+    CardPayment, CashPayment, CodePages, Language, Paper, PrintFault, Printer, ReceiptForm, ReturnedGoods, Sale, State,
+    TillError,
 };
 
 async fn printing_to(scene: &Scene, printer: Printer) -> Checked {
@@ -216,5 +220,67 @@ async fn the_database_refuses_prints_that_were_not_counted() -> Checked {
     }
     file.execute("UPDATE receipt_prints SET outcome = 'printed'", [])?;
     refuses("UPDATE receipt_prints SET outcome = 'not_printed', fault = 'x'", "but for its outcome, once")?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_slip_of_a_return_says_what_is_given_back_and_its_prints_are_counted_too() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let card = scene.by_card(&sale, 300).await?;
+    scene.settle(&card, State::Approved).await?;
+    let tender_id = scene.till.begin_tender(sale.id).await?.tender_id;
+    scene.till.pay_cash(CashPayment { tender_id, sale_id: sale.id, tendered: 290 }).await?;
+    let made = scene.till.return_goods(new(&sale, ReturnedGoods::Whole)).await?;
+    let waiting = scene.till.return_slip(made.id, None).await?;
+    assert_eq!((waiting.receipt_number, waiting.return_id, waiting.printed), (Some(2), Some(made.id), 0));
+    let operation = made.legs[0].operation.as_ref().ok_or("no operation")?;
+    for part in [
+        "Refund 2",
+        "Of receipt 1",
+        "Butter Croissant\n  2 ×                                 3.70",
+        "GIVEN BACK EUR                        5.90",
+        "Card visa ··4242                      3.00\n  Waiting for the bank",
+        &format!("  Refund {}", operation.short_code),
+        "Cash                                  2.90",
+        "19 %         1.85        0.35         2.20",
+    ] {
+        assert!(waiting.text.contains(part), "{part:?} in\n{}", waiting.text);
+    }
+    settle_legs(&scene, &made, State::Approved).await?;
+    let done = scene.till.return_slip(made.id, None).await?;
+    assert!(done.text.contains("  Approved\n") && done.text.contains("  Bank pay_1"), "{}", done.text);
+    let russian = ReceiptForm { paper: Paper::Columns32, language: Language::Russian };
+    let other = scene.till.return_slip(made.id, Some(russian)).await?;
+    assert!(other.text.contains("К чеку 1") && other.html.contains("<title>Возврат 2</title>"), "{}", other.text);
+
+    let folder = scene.dir.path().join("printed");
+    std::fs::create_dir(&folder)?;
+    printing_to(&scene, Printer::File { path: folder.clone() }).await?;
+    for copy in 0..3 {
+        let printed = scene.till.print_return_slip(made.id).await?;
+        assert_eq!((printed.return_id, printed.print, printed.copy), (Some(made.id), copy + 1, copy));
+        let text = std::fs::read_to_string(folder.join(format!("till-1-refund-2-{}.txt", printed.print)))?;
+        assert_eq!(text.matches(&format!("*** COPY {copy} ***")).count(), if copy == 0 { 0 } else { 2 }, "{text}");
+    }
+    assert_eq!(scene.till.return_slip(made.id, None).await?.printed, 3);
+    assert_eq!(scene.till.receipt(sale.id).await?.printed, 0, "a slip is no print of the receipt");
+    assert_eq!(scene.count("SELECT count(*) FROM audit WHERE what = 'return-printed'")?, 3);
+    printing_to(&scene, Printer::File { path: scene.dir.path().join("gone") }).await?;
+    let failed = scene.till.print_return_slip(made.id).await.err().ok_or("printed into nothing")?;
+    assert_eq!(failed.code(), "printer-not-found");
+    assert_eq!(scene.count("SELECT count(*) FROM return_prints WHERE fault = 'printer-not-found'")?, 1);
+    let nothing = scene.till.print_return_slip(sale.id).await;
+    assert!(matches!(nothing, Err(TillError::NotFound("return"))), "{nothing:?}");
+    let file = scene.file()?;
+    for (change, reason) in [
+        ("INSERT INTO return_prints (return_id, print, copy, at) SELECT id, 9, 3, 0 FROM returns", "one by one"),
+        ("INSERT INTO return_prints (return_id, print, copy, at) SELECT id, 5, 0, 0 FROM returns", "one original"),
+        ("UPDATE return_prints SET copy = 5", "but for its outcome"),
+        ("DELETE FROM return_prints", "never dropped"),
+    ] {
+        let refused = file.execute(change, []).err().ok_or(change)?;
+        assert!(refused.to_string().contains(reason), "{change}: {refused}");
+    }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Measure, Printed, PrinterSettings, Receipt, ReceiptForm, Right, Till, TillError, printing,
-    printing::{Begun, Job},
+    printing::{Begun, Job, PrintOf},
     receipt, rights,
 };
 use uuid::Uuid;
@@ -13,7 +13,7 @@ impl Till {
     /// # Errors
     /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
     pub async fn receipt(&self, sale_id: Uuid) -> Result<Receipt, TillError> {
-        self.read(move |conn| receipt::receipt(conn, sale_id, None)).await
+        self.read(move |conn| receipt::receipt(conn, PrintOf::Sale(sale_id), None)).await
     }
 
     /// The same on another paper or in another language.
@@ -21,7 +21,15 @@ impl Till {
     /// # Errors
     /// As [`Till::receipt`].
     pub async fn receipt_in(&self, sale_id: Uuid, form: ReceiptForm) -> Result<Receipt, TillError> {
-        self.read(move |conn| receipt::receipt(conn, sale_id, Some(form))).await
+        self.read(move |conn| receipt::receipt(conn, PrintOf::Sale(sale_id), Some(form))).await
+    }
+
+    /// The slip of a return: what came back, and how far its money is on its way back. In `form`, or as the printer's settings say.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`].
+    pub async fn return_slip(&self, return_id: Uuid, form: Option<ReceiptForm>) -> Result<Receipt, TillError> {
+        self.read(move |conn| receipt::receipt(conn, PrintOf::Return(return_id), form)).await
     }
 
     /// Where receipts are printed, and how.
@@ -52,16 +60,24 @@ impl Till {
     /// [`TillError::Print`] with what was in the printer's way; [`TillError::Storage`] where the print could not be counted, and so was
     /// not made; [`TillError::NotFound`], [`TillError::SaleChanged`] as [`Till::receipt`].
     pub async fn print_receipt(&self, sale_id: Uuid) -> Result<Printed, TillError> {
-        let Begun { printed, settings, content } =
-            self.change(move |tx, signature| printing::begin(tx, signature, sale_id)).await?;
-        let name = match content.receipt_number {
-            Some(number) => format!("{}-receipt-{number}-{}", content.till, printed.print),
-            None => format!("{}-sale-{}-{}", content.till, content.sale_number.unwrap_or_default(), printed.print),
-        };
+        self.print(PrintOf::Sale(sale_id)).await
+    }
+
+    /// Prints the slip of a return, as [`Till::print_receipt`] does the receipt of a sale.
+    ///
+    /// # Errors
+    /// [`TillError::Print`], [`TillError::Storage`], [`TillError::NotFound`].
+    pub async fn print_return_slip(&self, return_id: Uuid) -> Result<Printed, TillError> {
+        self.print(PrintOf::Return(return_id)).await
+    }
+
+    async fn print(&self, of: PrintOf) -> Result<Printed, TillError> {
+        let Begun { printed, settings, sheet } =
+            self.change(move |tx, signature| printing::begin(tx, signature, of)).await?;
         let job = Job {
-            name,
-            text: receipt::text(&content, settings.form),
-            bytes: receipt::printer_bytes(&content, settings.form, settings.code_pages),
+            name: format!("{}-{}", sheet.name(), printed.print),
+            text: sheet.text(settings.form),
+            bytes: sheet.printer_bytes(settings.form, settings.code_pages),
         };
         let done = printing::print(&settings.printer, job).await;
         let fault = done.clone().err();
