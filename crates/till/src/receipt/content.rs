@@ -38,6 +38,8 @@ pub(crate) struct ContentLine {
     pub(crate) gross: i64,
     /// Its own, and not its share of the sale's.
     pub(crate) discount: i64,
+    /// What the cashier noted.
+    pub(crate) note: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -113,6 +115,7 @@ fn line(line: &SaleLine) -> ContentLine {
         unit_price: line.unit_price,
         gross: line.gross,
         discount: line.discount - line.sale_discount,
+        note: line.note.clone(),
     }
 }
 

@@ -80,6 +80,7 @@ pub(super) fn numbered_copy(copy: Option<u32>, words: &Words) -> Option<Piece> {
 fn write_line(line: &ContentLine, content: &Content, words: &Words, pieces: &mut Vec<Piece>) {
     let amount = |minor_units| format_amount(minor_units, content.currency);
     pieces.push(text(line.name.clone(), 0));
+    pieces.extend(line.note.iter().map(|note| text(note.clone(), INDENT)));
     let unit = match line.unit {
         Unit::Piece => String::new(),
         Unit::Weight => format!(" {}", words.kilogram),

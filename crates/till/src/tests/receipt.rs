@@ -24,7 +24,8 @@ async fn in_cash(scene: &Scene, sale: &Sale) -> Checked {
 #[tokio::test]
 async fn the_receipt_shows_what_was_paid_and_how() -> Checked {
     let scene = Scene::new()?;
-    scene.till.add_article("PRO-301", Some("0.755")).await?;
+    let sale = scene.till.add_article("PRO-301", Some("0.755")).await?;
+    scene.till.set_note(sale.lines[0].id, "ripe ones").await?;
     let sale = scene.sale().await?;
     assert!(matches!(scene.till.receipt(sale.id).await, Err(TillError::SaleChanged(_))));
     let operation = scene.by_card(&sale, 740).await?;
@@ -37,7 +38,7 @@ async fn the_receipt_shows_what_was_paid_and_how() -> Checked {
     for part in [
         "Kassa Demo Shop",
         "Receipt 1",
-        "  0.755 kg × 1.99                     1.50",
+        "\n  ripe ones\n  0.755 kg × 1.99                     1.50",
         "  2 × 1.85                            3.70",
         "TOTAL EUR                             7.40",
         "Card visa ··4242                      7.40",
