@@ -117,8 +117,13 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Backup { file } => runtime.block_on(backup::backup(&Till::open_read_only(&data_dir)?, &file)),
         Command::Restore { file, name } => backup::restore(&data_dir, &file, name.as_deref()),
-        Command::Doctor { json } => {
+        Command::Doctor { json, acknowledge, reason } => {
             let bank = sync::named_bank(cli.bank_url, cli.bank_token)?;
+            if let (Some(payment), Some(reason)) = (acknowledge, reason) {
+                let named =
+                    bank.as_ref().ok_or_else(|| Failure::Usage("name the bank that has the payment".to_owned()))?;
+                runtime.block_on(Till::open(&data_dir)?.acknowledge_payment(named, &payment, &reason))?;
+            }
             runtime.block_on(doctor::doctor(&Till::open_read_only(&data_dir)?, bank, json))
         }
         Command::Log { key } => runtime.block_on(log(&Till::open_read_only(&data_dir)?, key)),

@@ -14,7 +14,7 @@ mod returns;
 mod sale;
 mod shifts;
 
-pub(crate) use bank::{BankPayment, BankSide, operation, payment};
+pub(crate) use bank::{BankPayment, BankSide, known, operation, payment};
 
 use crate::{TillError, audit};
 use rusqlite::Connection;
@@ -42,6 +42,8 @@ impl Finding {
 pub enum Told {
     /// Something is wrong.
     Found(Finding),
+    /// Something would be, and a person said what became of it: nothing that counts.
+    Known(Finding),
     /// How far it is: so many of so many sales, or operations at the bank.
     Progress {
         /// Looked at.
@@ -79,6 +81,10 @@ impl<'a> Notes<'a> {
     pub(crate) fn found(&mut self, code: &'static str, subject: impl Into<String>, what: impl Into<String>) {
         self.findings += 1;
         (self.tell)(Told::Found(Finding::new(code, subject, what)));
+    }
+
+    pub(crate) fn known(&mut self, finding: Finding) {
+        (self.tell)(Told::Known(finding));
     }
 
     pub(crate) fn tell_of(&mut self, finding: Option<Finding>) {

@@ -22,6 +22,7 @@
 //! # Ok(()) }
 //! ```
 
+mod acknowledging;
 mod alarms;
 mod amounts;
 mod asked;

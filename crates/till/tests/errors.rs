@@ -215,9 +215,14 @@ const DOCTOR: Rows = &[
         "Call the bank with the key: one of the two books was changed.",
     ),
     (
+        "bank-payment-known",
+        "The same as `bank-payment-unknown`, and somebody said what became of it: no finding that counts.",
+        "-",
+    ),
+    (
         "bank-payment-unknown",
         "The bank has a payment of this till's name that the till does not know.",
-        "Made before a restore, or on a file that is lost: match it to a sale by its reference, or refund it at the bank.",
+        "Made before a restore, or on a file that is lost: match it to a sale by its reference, or refund it at the bank; then `doctor --acknowledge PAYMENT --reason TEXT`.",
     ),
     ("bank-reference", "The bank calls the payment otherwise than it stands here.", "Call the bank with the key."),
     (

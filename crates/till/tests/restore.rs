@@ -56,6 +56,12 @@ fn serve(mut stream: TcpStream, payments: &[Value]) -> std::io::Result<()> {
                 "max_body_bytes": 65_536, "wait_ms": 3_000, "currencies": ["EUR"]}),
         ),
         path if path.starts_with("/v1/payments?") => (200, json!({"data": payments, "next": null})),
+        path if path.starts_with("/v1/payments/") => {
+            match payments.iter().find(|payment| path.ends_with(payment["id"].as_str().unwrap_or("?"))) {
+                Some(payment) => (200, payment.clone()),
+                None => (404, json!({"type": "/problems/not-found", "title": "unknown", "status": 404})),
+            }
+        }
         path if path.ends_with(KEY) => {
             let result = payments.iter().find(|payment| payment["operation"] == KEY);
             (
@@ -206,6 +212,69 @@ async fn what_no_sale_here_could_have_is_named_for_a_person() -> Checked {
         }
         assert_eq!(till.sale(shop.waiting).await?.state, SaleState::Paying);
     }
+    Ok(())
+}
+
+/// What the bank has that this file has not: the codes, and how many count.
+async fn compared(till: &Till, bank: &Bank) -> Checked<(Vec<&'static str>, u64)> {
+    let mut told = Vec::new();
+    let tell = |one: Told| {
+        if let Told::Found(finding) | Told::Known(finding) = one {
+            told.push(finding.code);
+        }
+    };
+    match till.compare_with_bank(bank, tell).await? {
+        Compared::Whole(examined) => Ok((told, examined.findings)),
+        Compared::NotAsked(why) => Err(why.into()),
+    }
+}
+
+#[tokio::test]
+async fn a_payment_of_a_sale_that_is_lost_is_known_once_a_person_said_what_became_of_it() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    Till::restore(&new, &shop.copy, None)?;
+    let till = Till::open(&new)?;
+    let bank = bank(vec![payment("till-1/9", 185, "approved")])?;
+    till.match_restored(&bank).await?;
+    assert_eq!(compared(&till, &bank).await?, (vec!["bank-payment-unknown"], 1));
+    let entries = till.audit(None, 0, 100).await?.len();
+    for (id, reason, code) in [
+        ("pay_1", " ", "invalid-text"),
+        ("pay_2", "refunded at the bank", "not-found"),
+        ("pay_1/../pay_1", "refunded at the bank", "not-found"),
+        ("", "refunded at the bank", "not-found"),
+    ] {
+        let refused = till.acknowledge_payment(&bank, id, reason).await.err().ok_or(id)?;
+        assert_eq!(refused.code(), code, "{id:?}: {refused}");
+    }
+    till.acknowledge_payment(&bank, "pay_1", "refunded at the bank").await?;
+    till.acknowledge_payment(&bank, "pay_1", "refunded at the bank").await?;
+    assert_eq!(compared(&till, &bank).await?, (vec!["bank-payment-known"], 0));
+    let written = till.audit(None, 0, 100).await?;
+    let last = written.last().ok_or("no entry")?;
+    assert_eq!((written.len(), last.what.as_str()), (entries + 1, "bank-payment-known"));
+    assert_eq!((&last.details["payment"], &last.details["amount"]), (&json!("pay_1"), &json!(185)));
+    assert_eq!(findings(&till).await?, [""; 0]);
+    // The same id with another amount is nothing that anybody said.
+    let other = self::bank(vec![payment("till-1/9", 186, "approved")])?;
+    assert_eq!(compared(&till, &other).await?, (vec!["bank-payment-unknown"], 1));
+    // What this till knows itself, or is another's, is not taken for known.
+    let others = self::bank(vec![payment("till-7/1", 187, "approved")])?;
+    let refused = till.acknowledge_payment(&others, "pay_1", "of the other till").await;
+    assert!(matches!(refused, Err(TillError::NotFound(_))), "{refused:?}");
+    drop(till);
+
+    let args = |more: &[&str]| -> Checked<Output> {
+        let begin = ["--bank-url", &other.url, "--bank-token", "s", "doctor"];
+        kassa_till(&new, &[&begin[..], more].concat())
+    };
+    assert_eq!(args(&[])?.status.code(), Some(1));
+    assert_eq!(args(&["--acknowledge", "pay_1"])?.status.code(), Some(2), "with no reason");
+    let done = args(&["--acknowledge", "pay_1", "--reason", "refunded at the bank"])?;
+    let said = String::from_utf8(done.stdout)?;
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("bank-payment-known: payment pay_1: ") && said.contains("nothing is wrong"), "{said}");
     Ok(())
 }
 

@@ -79,6 +79,12 @@ pub(crate) enum Command {
         /// A JSON document for each, on a line of its own: {"code","subject","what"}, and {"summary":{…}} at the end
         #[arg(long)]
         json: bool,
+        /// Before that, take a payment for known that only the bank has: its id there
+        #[arg(long, value_name = "PAYMENT", requires = "reason")]
+        acknowledge: Option<String>,
+        /// What became of that payment
+        #[arg(long, requires = "acknowledge")]
+        reason: Option<String>,
     },
     /// Write out everything of a kind, oldest first, as one state of the file
     ///

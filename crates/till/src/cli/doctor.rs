@@ -69,6 +69,10 @@ fn print(told: mpsc::Receiver<Told>, as_json: bool) -> io::Result<u64> {
                 progress.clear();
                 out.line(&line(&finding, as_json)?)?;
             }
+            Told::Known(finding) => {
+                progress.clear();
+                out.line(&line(&finding, as_json)?)?;
+            }
             Told::Progress { done, of } => progress.show(done, of),
         }
     }

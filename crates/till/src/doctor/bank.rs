@@ -64,6 +64,11 @@ pub(crate) fn operation(ours: &outbox::Operation, theirs: &BankSide) -> Option<F
     }
 }
 
+/// What is said of such a payment that a person took for known.
+pub(crate) fn known(finding: Finding, reason: &str) -> Finding {
+    Finding { code: "bank-payment-known", what: format!("{}; it is known: {reason}", finding.what), ..finding }
+}
+
 /// A payment of the bank's list.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct BankPayment {

@@ -2,13 +2,14 @@
 
 use super::payments_at_bank::{Pages, Stopped, ask, known};
 use crate::{
-    Examined, Till, TillError, Told, doctor,
-    doctor::{BankSide, Notes},
+    Examined, Till, TillError, Told, acknowledging, doctor,
+    doctor::{BankPayment, BankSide, Notes},
     restore,
 };
 use jiff::{SignedDuration, Timestamp};
 use outbox::{Bank, BankIdentity, Filter, HttpTransport};
-use protocol::{Key, POLICY_PATH, Policy};
+use protocol::{Key, PAYMENTS_PATH, POLICY_PATH, Policy};
+use serde_json::Value;
 
 /// Operations that are read at a time.
 const PAGE: u32 = 200;
@@ -54,6 +55,29 @@ impl Till {
         }
     }
 
+    /// Takes a payment for known that only the bank has, such as that of a sale which was rung up after a copy that was brought back: a
+    /// person found out what became of it. It is written into the audit as the bank has it now, and [`Till::compare_with_bank`] tells it as
+    /// known from then on. The same again changes nothing.
+    ///
+    /// # Errors
+    /// [`TillError::NoBank`] where the bank can't be asked, [`TillError::NotFound`] where it has no such payment or this till knows it,
+    /// [`TillError::InvalidText`] without a reason, [`TillError::NotAllowed`], [`TillError::Storage`].
+    pub async fn acknowledge_payment(&self, bank: &Bank, payment_id: &str, reason: &str) -> Result<(), TillError> {
+        let is_id = !payment_id.is_empty() && payment_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !is_id {
+            return Err(TillError::NotFound("payment at the bank"));
+        }
+        let transport = HttpTransport::new(bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        let found: Option<Value> =
+            ask(&transport, &format!("{PAYMENTS_PATH}/{payment_id}")).await.map_err(not_asked)?;
+        let payment = BankPayment::read(found.ok_or(TillError::NotFound("payment at the bank"))?)
+            .ok()
+            .filter(|payment| payment.id == payment_id)
+            .ok_or_else(|| TillError::NoBank("the bank answered with something else than this payment".to_owned()))?;
+        let reason = reason.to_owned();
+        self.change(move |tx, signature| acknowledging::acknowledge(tx, signature, &payment, &reason)).await
+    }
+
     async fn compare(&self, transport: &HttpTransport, notes: &mut Notes<'_>) -> Result<u64, Stopped> {
         let policy: Policy = known(ask(transport, POLICY_PATH).await)?;
         let bank = BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant };
@@ -88,17 +112,30 @@ impl Till {
     ) -> Result<(), Stopped> {
         let since = first_at.and_then(|first| first.checked_sub(CLOCKS_APART).ok());
         let names = self.read(restore::names).await?;
+        let known = self.read(acknowledging::all).await?;
         let mut pages = Pages::since(since);
         while let Some(page) = pages.next(transport).await? {
-            let names = names.clone();
+            let (names, looked) = (names.clone(), page.clone());
             let found = self
                 .read(move |conn| {
-                    page.iter().map(|payment| doctor::payment(conn, &names, payment)).collect::<Result<Vec<_>, _>>()
+                    looked.iter().map(|payment| doctor::payment(conn, &names, payment)).collect::<Result<Vec<_>, _>>()
                 })
                 .await?;
-            found.into_iter().for_each(|finding| notes.tell_of(finding));
+            for (finding, payment) in found.into_iter().zip(&page) {
+                match (finding, acknowledging::find(&known, payment)) {
+                    (Some(finding), Some(known)) => notes.known(doctor::known(finding, known.reason())),
+                    (finding, _) => notes.tell_of(finding),
+                }
+            }
         }
         Ok(())
+    }
+}
+
+fn not_asked(stopped: Stopped) -> TillError {
+    match stopped {
+        Stopped::Bank(why) => TillError::NoBank(format!("the bank could not be asked: {why}")),
+        Stopped::Till(error) => error,
     }
 }
 
