@@ -32,7 +32,7 @@ pub(crate) struct Signature {
 }
 
 /// A face of the till, such as the window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Face {
     /// Of the file, by this program: who logged in before it is not logged in any more.
     pub(crate) opening: Uuid,
@@ -49,6 +49,11 @@ impl Signature {
     /// Of whoever stands before a face of the till.
     pub(crate) fn of_face(who: &str, at: Timestamp, face: Face) -> Self {
         Self { face: Some(face), ..Self::of_program(who, at) }
+    }
+
+    /// Whose PIN came with the command.
+    pub(crate) fn approval(&self) -> Option<&Approval> {
+        self.face.as_ref().and_then(|face| face.approval.as_ref())
     }
 
     /// Who is named as the one who acted.

@@ -152,7 +152,7 @@ pub(crate) fn session(conn: &Connection, opening: Uuid) -> Result<Session, TillE
 /// Logs a person in whose PIN was right.
 pub(crate) fn log_in(tx: &Connection, signature: &Signature, id: i64) -> Result<Session, TillError> {
     let person = by_id(tx, id)?;
-    let Some(face) = signature.face else { return session_of_nobody() };
+    let Some(face) = &signature.face else { return session_of_nobody() };
     if !person.active {
         return Err(inactive(&person));
     }
@@ -172,7 +172,7 @@ pub(crate) fn log_in(tx: &Connection, signature: &Signature, id: i64) -> Result<
 
 /// Locks the till: the sale in front stays as it is. Where there are no people there is no lock.
 pub(crate) fn lock(tx: &Connection, signature: &Signature) -> Result<Session, TillError> {
-    let Some(face) = signature.face else { return session_of_nobody() };
+    let Some(face) = &signature.face else { return session_of_nobody() };
     if let Some(person) = logged_in(tx, face.opening)? {
         tx.prepare_cached("DELETE FROM sessions")?.execute([])?;
         let signature = Signature { person: Some(person), ..signature.clone() };
@@ -264,8 +264,10 @@ pub(crate) fn change(tx: &Connection, signature: &Signature, new: &PersonChange)
 /// Gives a person another PIN, which was hashed, and forgets the wrong tries: one's own, else by the right to change people.
 pub(crate) fn set_pin(tx: &Connection, signature: &Signature, id: i64, pin: &str) -> Result<(), TillError> {
     let acting = rights::acting(tx, signature)?;
-    let is_own_with_pin = acting.person.as_ref().is_some_and(|person| person.id == id)
-        && acting.face.and_then(|face| face.approval).is_some_and(|approval| approval.person_id == id);
+    let approval = acting.approval();
+    let own = acting.person.as_ref().filter(|person| person.id == id);
+    let is_own_with_pin =
+        own.is_some_and(|own| approval.is_some_and(|approval| approval.person_id == id && approval.take(own)));
     let signature = if is_own_with_pin { acting } else { rights::allow(tx, signature, Right::People, Measure::Whole)? };
     let person = by_id(tx, id)?;
     tx.prepare_cached("UPDATE people SET pin = ?2, wrong_tries = 0, updated_at = ?3 WHERE id = ?1")?
@@ -326,7 +328,7 @@ pub(crate) fn was_right(tx: &Connection, id: i64) -> Result<(), TillError> {
 
 /// Notes a PIN that was wrong.
 pub(crate) fn was_wrong(tx: &Connection, signature: &Signature, id: i64, tries: u32) -> Result<(), TillError> {
-    let signature = match signature.face {
+    let signature = match &signature.face {
         Some(face) => Signature { person: logged_in(tx, face.opening)?, ..signature.clone() },
         None => signature.clone(),
     };

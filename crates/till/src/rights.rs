@@ -23,8 +23,13 @@ use crate::{
     people::{Person, Role},
     settings,
 };
+use protocol::Currency;
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// Something that not everybody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -166,7 +171,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    fn reaches(&self, measure: Measure) -> bool {
+    pub(crate) fn reaches(&self, measure: Measure) -> bool {
         let within = |most: Option<i64>, asked: i64| most.is_none_or(|most| asked <= most);
         self.allowed
             && match measure {
@@ -189,10 +194,87 @@ pub struct RoleRight {
     pub limit: Limit,
 }
 
-/// The word of a person whose PIN came with a command and was right. Only [`Till::approved_by`](crate::Till::approved_by) makes one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The word of a person whose PIN was right, for whoever was logged in then, and for one command: the first that needs it uses it up.
+/// Only [`Till::approved_by`](crate::Till::approved_by) makes one.
+#[derive(Debug, Clone)]
 pub(crate) struct Approval {
     pub(crate) person_id: i64,
+    /// Who was logged in.
+    acting: Option<i64>,
+    /// Which command used it up; 0 where none did.
+    used_by: Arc<AtomicU64>,
+    /// The command that it comes with.
+    command: u64,
+}
+
+/// The number of the next command that comes with an approval.
+static NEXT_COMMAND: AtomicU64 = AtomicU64::new(1);
+
+impl Approval {
+    pub(crate) fn new(person_id: i64, acting: Option<i64>) -> Self {
+        Self { person_id, acting, used_by: Arc::default(), command: 0 }
+    }
+
+    /// The same word, as it comes with one command.
+    pub(crate) fn for_command(&self) -> Self {
+        Self { command: NEXT_COMMAND.fetch_add(1, Ordering::Relaxed), ..self.clone() }
+    }
+
+    /// Uses it up, where no other command did and who was logged in still is. One command may need it more than once.
+    pub(crate) fn take(&self, acting: &Person) -> bool {
+        if self.acting != Some(acting.id) {
+            return false;
+        }
+        let taken = self.used_by.compare_exchange(0, self.command, Ordering::AcqRel, Ordering::Acquire);
+        taken.is_ok() || taken == Err(self.command)
+    }
+
+    /// Takes it back for a command of which nothing was saved.
+    pub(crate) fn give_back(&self) {
+        // Where another command used it up, it stays that one's.
+        let _ = self.used_by.compare_exchange(self.command, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// Something that needs a right, and how much of it.
+pub(crate) trait Asking {
+    /// Whether a limit of this role reaches so far.
+    fn is_within(&self, role: Role, limit: &Limit) -> Result<bool, TillError>;
+
+    /// By how much it is over a limit that this person has, for people; none where it has no such limit.
+    fn over(&self, person: &Person, limit: &Limit, currency: Currency) -> Result<Option<String>, TillError>;
+}
+
+/// What a right is asked for, with how much of it.
+pub(crate) struct Deed {
+    pub(crate) right: Right,
+    pub(crate) measure: Measure,
+}
+
+impl From<(Right, Measure)> for Deed {
+    fn from((right, measure): (Right, Measure)) -> Self {
+        Self { right, measure }
+    }
+}
+
+impl Asking for Deed {
+    fn is_within(&self, _: Role, limit: &Limit) -> Result<bool, TillError> {
+        Ok(limit.reaches(self.measure))
+    }
+
+    fn over(&self, person: &Person, limit: &Limit, currency: Currency) -> Result<Option<String>, TillError> {
+        let amount = |minor_units| format_amount(minor_units, currency);
+        let (name, deed) = (&person.name, self.right.deed());
+        Ok(match (self.measure, limit.amount_max, limit.percent_max) {
+            (Measure::Amount(asked), Some(most), _) => {
+                Some(format!("{deed} of {} is over {name}'s limit of {}", amount(asked), amount(most)))
+            }
+            (Measure::Percent(asked), _, Some(most)) => {
+                Some(format!("{deed} of {} % is over {name}'s limit of {} %", percent(asked), percent(most)))
+            }
+            _ => None,
+        })
+    }
 }
 
 /// Who acts: the signature with the person who is logged in. Every change from a face of the till asks it first.
@@ -200,7 +282,7 @@ pub(crate) struct Approval {
 /// # Errors
 /// [`TillError::Locked`] where there are people and none of them is logged in.
 pub(crate) fn acting(conn: &Connection, signature: &Signature) -> Result<Signature, TillError> {
-    let Some(face) = signature.face else { return Ok(signature.clone()) };
+    let Some(face) = &signature.face else { return Ok(signature.clone()) };
     let person = people::logged_in(conn, face.opening)?;
     if person.is_none() && people::exist(conn)? {
         return Err(TillError::Locked);
@@ -218,44 +300,68 @@ pub(crate) fn allow(
     right: Right,
     measure: Measure,
 ) -> Result<Signature, TillError> {
+    allow_all(conn, signature, right, &[&Deed { right, measure }])
+}
+
+/// The same for what is measured otherwise than by one amount or percent. All of it must be within the right of the same person.
+pub(crate) fn allow_all(
+    conn: &Connection,
+    signature: &Signature,
+    right: Right,
+    asked: &[&dyn Asking],
+) -> Result<Signature, TillError> {
     let signature = acting(conn, signature)?;
     let Some(person) = &signature.person else { return Ok(signature) };
-    let own = limit(conn, person.role, right)?;
-    if own.reaches(measure) {
-        return Ok(signature);
-    }
-    let approval = signature.face.and_then(|face| face.approval);
+    let Some(over) = first_over(conn, person.role, right, asked)? else { return Ok(signature) };
+    let approval = signature.approval();
     let approver = match approval {
         Some(approval) => Some(people::by_id(conn, approval.person_id)?).filter(|person| person.active),
         None => None,
     };
-    match approver {
-        Some(approver) if limit(conn, approver.role, right)?.reaches(measure) => {
-            Ok(Signature { approver: Some(approver), ..signature })
-        }
-        Some(approver) => Err(refusal(conn, &approver, right, measure)?),
-        None => Err(refusal(conn, person, right, measure)?),
+    let Some(approver) = approver else { return Err(refusal(conn, person, right, (over, asked))?) };
+    if let Some(over) = first_over(conn, approver.role, right, asked)? {
+        return Err(refusal(conn, &approver, right, (over, asked))?);
     }
+    if approval.is_some_and(|approval| approval.take(person)) {
+        return Ok(Signature { approver: Some(approver), ..signature });
+    }
+    Err(refusal(conn, person, right, (over, asked))?)
+}
+
+/// Whether this person may do this much by the role's own right.
+pub(crate) fn may(conn: &Connection, person: &Person, right: Right, asked: &[&dyn Asking]) -> Result<bool, TillError> {
+    Ok(person.active && first_over(conn, person.role, right, asked)?.is_none())
+}
+
+/// The first of what is asked that a role's right does not reach.
+fn first_over<'a>(
+    conn: &Connection,
+    role: Role,
+    right: Right,
+    asked: &[&'a dyn Asking],
+) -> Result<Option<&'a dyn Asking>, TillError> {
+    let limit = limit(conn, role, right)?;
+    for one in asked {
+        if !limit.allowed || !one.is_within(role, &limit)? {
+            return Ok(Some(*one));
+        }
+    }
+    Ok(None)
 }
 
 /// Says what is over which limit, and who can allow it.
-fn refusal(conn: &Connection, person: &Person, right: Right, measure: Measure) -> Result<TillError, TillError> {
+fn refusal(
+    conn: &Connection,
+    person: &Person,
+    right: Right,
+    (over, asked): (&dyn Asking, &[&dyn Asking]),
+) -> Result<TillError, TillError> {
     let own = limit(conn, person.role, right)?;
-    let currency = settings::read(conn)?.currency;
-    let amount = |minor_units| format_amount(minor_units, currency);
-    let (name, deed) = (&person.name, right.deed());
-    let what = match (own.allowed, measure, own.amount_max, own.percent_max) {
-        (true, Measure::Amount(asked), Some(most), _) => {
-            format!("{deed} of {} is over {name}'s limit of {}", amount(asked), amount(most))
-        }
-        (true, Measure::Percent(asked), _, Some(most)) => {
-            format!("{deed} of {} % is over {name}'s limit of {} %", percent(asked), percent(most))
-        }
-        _ => format!("{deed} is not allowed to {name}"),
-    };
+    let said = if own.allowed { over.over(person, &own, settings::read(conn)?.currency)? } else { None };
+    let what = said.unwrap_or_else(|| format!("{} is not allowed to {}", right.deed(), person.name));
     let mut can = Vec::new();
     for other in people::list(conn)?.into_iter().filter(|other| other.active) {
-        if limit(conn, other.role, right)?.reaches(measure) {
+        if first_over(conn, other.role, right, asked)?.is_none() {
             can.push(other.name);
         }
     }
@@ -267,7 +373,7 @@ fn refusal(conn: &Connection, person: &Person, right: Right, measure: Measure) -
     Ok(TillError::NotAllowed(format!("{what}: {who}")))
 }
 
-fn percent(thousandths: i64) -> String {
+pub(crate) fn percent(thousandths: i64) -> String {
     let (whole, part) = (thousandths / 1_000, thousandths % 1_000);
     let text = format!("{whole}.{part:03}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

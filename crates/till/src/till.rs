@@ -209,7 +209,8 @@ impl Till {
         if self.is_program {
             return Signature::of_program(&self.who, clock::now());
         }
-        let face = Face { opening: self.inner.opening, approval: self.approval };
+        let approval = self.approval.as_ref().map(Approval::for_command);
+        let face = Face { opening: self.inner.opening, approval };
         Signature::of_face(&self.who, clock::now(), face)
     }
 
@@ -248,8 +249,11 @@ impl Till {
         find: impl FnOnce(&Connection) -> Result<Option<T>, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
         let signature = self.signature();
+        let approval = signature.approval().cloned();
         let change = move |tx: &Connection| change(tx, &rights::acting(tx, &signature)?);
-        match self.inner.store.write(Priority::Click, change).await {
+        let written = self.inner.store.write(Priority::Click, change).await;
+        give_back_unless_saved(approval.as_ref(), &written);
+        match written {
             Ok(done) => Ok(done),
             Err(WriteError::Uncertain(error)) => match self.read(find).await {
                 Ok(Some(done)) => Ok(done),
@@ -292,7 +296,9 @@ impl Till {
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
         let signature = self.signature();
+        let approval = signature.approval().cloned();
         let done = self.inner.store.write(Priority::Click, move |tx| change(tx, &signature)).await;
+        give_back_unless_saved(approval.as_ref(), &done);
         done.map_err(|error| self.not_written(error))
     }
 
@@ -312,6 +318,15 @@ fn lock(data_dir: &Path) -> Result<LockFile, TillError> {
         )),
         LockError::Io { .. } => TillError::Storage(trouble::of_lock(&error)),
     })
+}
+
+/// An approval is used up by what is saved, or may be, and not by a command that was refused.
+fn give_back_unless_saved<T, E>(approval: Option<&Approval>, written: &Result<T, WriteError<E>>) {
+    if let (Some(approval), Err(error)) = (approval, written)
+        && !matches!(error, WriteError::Uncertain(_) | WriteError::Untrusted(_))
+    {
+        approval.give_back();
+    }
 }
 
 /// What a file needs before it is used the first time. Run at every start: a kill in the middle of the first one leaves

@@ -2,7 +2,7 @@
 
 use super::{
     Checked, Scene,
-    people::{BORIS, pin, staffed},
+    people::{by_boris, staffed},
     returns::{new, settle_legs},
 };
 use crate::{
@@ -14,9 +14,10 @@ use uuid::Uuid;
 #[tokio::test]
 async fn over_the_offline_limit_a_manager_must_have_seen_it() -> Checked {
     let (scene, boris, anna) = staffed().await?;
-    let boss = scene.till.approved_by(pin(&boris, BORIS)).await?;
+    let boss = by_boris(&scene, &boris).await?;
     let offline = OfflineLimits { payment_max: 589, ..OfflineLimits::default() };
     boss.save_settings(Settings { offline, ..Settings::default() }).await?;
+    let boss = by_boris(&scene, &boris).await?;
     let tender_id = scene.by_card_tender(&scene.sale().await?, 590).await?;
     let take = |over_limit| TakeOffline { tender_id, contact: None, over_limit };
     for (till, over_limit, code) in
@@ -43,7 +44,7 @@ async fn a_loss_is_a_managers_to_take() -> Checked {
     let late = scene.till.sale(sale.id).await?.tenders[0].id;
     let refused = scene.till.write_off(late, "gone").await;
     assert!(matches!(&refused, Err(TillError::NotAllowed(why)) if why.contains("Boris")), "{refused:?}");
-    let boss = scene.till.approved_by(pin(&boris, BORIS)).await?;
+    let boss = by_boris(&scene, &boris).await?;
     assert_eq!(boss.write_off(late, "gone").await?.state, LateState::WrittenOff);
     Ok(())
 }
@@ -51,7 +52,7 @@ async fn a_loss_is_a_managers_to_take() -> Checked {
 #[tokio::test]
 async fn a_refund_over_the_cashiers_limit_and_cash_for_a_cards_take_a_manager() -> Checked {
     let (scene, boris, _) = staffed().await?;
-    let boss = scene.till.approved_by(pin(&boris, BORIS)).await?;
+    let boss = by_boris(&scene, &boris).await?;
     let limit = Limit { allowed: true, amount_max: Some(589), percent_max: None };
     boss.set_right(RoleRight { role: Role::Cashier, right: Right::Refund, limit }).await?;
     let sale = scene.sale().await?;
@@ -59,13 +60,14 @@ async fn a_refund_over_the_cashiers_limit_and_cash_for_a_cards_take_a_manager() 
     let whole = new(&sale, ReturnedGoods::Whole);
     let refused = scene.till.return_goods(whole.clone()).await;
     assert!(matches!(refused, Err(TillError::NotAllowed(_))), "{refused:?}");
-    let made = boss.return_goods(whole.clone()).await?;
+    let made = by_boris(&scene, &boris).await?.return_goods(whole.clone()).await?;
     // What was made is shown to whoever clicks again.
     assert_eq!(scene.till.return_goods(whole).await?, made);
     settle_legs(&scene, &made, State::Declined).await?;
     let (leg, cash) = (made.legs[0].id, Uuid::now_v7());
     let refused = scene.till.refund_in_cash(leg, cash).await;
     assert!(matches!(refused, Err(TillError::NotAllowed(_))), "{refused:?}");
+    let boss = by_boris(&scene, &boris).await?;
     assert_eq!(boss.refund_in_cash(leg, cash).await?.legs[1].state, LegState::HandedOver);
     Ok(())
 }

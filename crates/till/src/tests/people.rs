@@ -30,6 +30,11 @@ pub(super) async fn staffed() -> Checked<(Scene, Person, Person)> {
     Ok((scene, boris, anna))
 }
 
+/// The till for one command that Boris approves.
+pub(super) async fn by_boris(scene: &Scene, boris: &Person) -> Result<Till, TillError> {
+    scene.till.approved_by(pin(boris, BORIS)).await
+}
+
 #[tokio::test]
 async fn the_first_person_is_a_manager_and_ends_the_time_without_a_lock() -> Checked {
     let scene = Scene::new()?;
@@ -284,7 +289,7 @@ async fn a_cashier_acts_up_to_the_limit_and_beyond_it_with_a_managers_pin() -> C
 #[tokio::test]
 async fn what_a_cashier_gives_away_over_the_limit_is_a_managers_too() -> Checked {
     let (scene, boris, _) = staffed().await?;
-    let (till, approved) = (&scene.till, scene.till.approved_by(pin(&boris, BORIS)).await?);
+    let till = &scene.till;
     let sale = scene.sale().await?;
     let (line, percent) = (sale.lines[0].id, |text: &str| Asked::percent(text).map(Some));
     let refused = [
@@ -299,9 +304,9 @@ async fn what_a_cashier_gives_away_over_the_limit_is_a_managers_too() -> Checked
     assert!(refused.iter().all(|error| matches!(error, Some(TillError::NotAllowed(_)))), "{refused:?}");
     assert_eq!(till.sale(sale.id).await?, sale);
     till.discount_line(line, percent("10")?).await?;
-    till.discount_sale(sale.id, Some(Asked::Amount(500))).await?;
-    approved.set_price(line, 150).await?;
-    approved.discount_sale(sale.id, percent("50")?).await?;
+    till.discount_sale(sale.id, Some(Asked::Amount(463))).await?;
+    by_boris(&scene, &boris).await?.set_price(line, 150).await?;
+    by_boris(&scene, &boris).await?.discount_sale(sale.id, percent("50")?).await?;
     // To take a change away needs nobody.
     till.set_price(line, 185).await?;
     till.discount_sale(sale.id, None).await?;
@@ -319,17 +324,18 @@ async fn what_a_cashier_gives_away_over_the_limit_is_a_managers_too() -> Checked
         ]
     );
     let none = Limit { allowed: false, amount_max: None, percent_max: None };
-    approved.set_right(RoleRight { role: Role::Cashier, right: Right::DropSale, limit: none }).await?;
+    let right = RoleRight { role: Role::Cashier, right: Right::DropSale, limit: none };
+    by_boris(&scene, &boris).await?.set_right(right).await?;
     assert!(matches!(till.clear_sale().await, Err(TillError::NotAllowed(_))));
     assert!(matches!(till.drop_sale(sale.id).await, Err(TillError::NotAllowed(_))));
-    approved.drop_sale(sale.id).await?;
+    by_boris(&scene, &boris).await?.drop_sale(sale.id).await?;
     Ok(())
 }
 
 #[tokio::test]
 async fn a_manager_sets_how_far_a_right_goes() -> Checked {
     let (scene, boris, _) = staffed().await?;
-    let (till, approved) = (&scene.till, scene.till.approved_by(pin(&boris, BORIS)).await?);
+    let (till, approved) = (&scene.till, by_boris(&scene, &boris).await?);
     let settings = Settings { shop_name: "Corner".into(), ..Settings::default() };
     assert!(matches!(till.save_settings(settings.clone()).await, Err(TillError::NotAllowed(_))));
     let limit = |allowed, amount_max, percent_max| Limit { allowed, amount_max, percent_max };
@@ -342,6 +348,8 @@ async fn a_manager_sets_how_far_a_right_goes() -> Checked {
     let over = till.check_right(Right::Discount, Measure::Percent(10_500)).await;
     let said = "a discount of 10.5 % is over Anna's limit of 10 %: it needs the PIN of Boris";
     assert!(matches!(&over, Err(TillError::NotAllowed(why)) if why == said), "{over:?}");
+    assert!(matches!(approved.check_right(Right::People, Measure::Whole).await, Err(TillError::NotAllowed(_))));
+    let approved = by_boris(&scene, &boris).await?;
     approved.check_right(Right::Discount, Measure::Percent(100_000)).await?;
     till.save_settings(settings).await?;
     for wrong in [
@@ -387,5 +395,34 @@ async fn a_face_resolves_who_acts_and_a_program_does_not() -> Checked {
     let program = Signature::of_program("command line", Timestamp::now());
     let allowed = crate::rights::allow(&file, &program, Right::Restore, Measure::Whole)?;
     assert_eq!((allowed.who(), allowed.person.is_none()), ("command line", true));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_approval_is_for_one_command_of_who_was_logged_in() -> Checked {
+    let (scene, boris, anna) = staffed().await?;
+    let till = &scene.till;
+    let settings = |name: &str| Settings { shop_name: name.to_owned(), ..Settings::default() };
+    let boss = by_boris(&scene, &boris).await?;
+    // Asking uses nothing up, nor does what needs no approval, nor what is refused.
+    boss.check_right(Right::Settings, Measure::Whole).await?;
+    boss.add_article("BAK-201", None).await?;
+    assert!(matches!(boss.save_settings(settings("")).await, Err(TillError::InvalidSetting(_))));
+    boss.save_settings(settings("Corner")).await?;
+    for kept in [&boss, &boss.clone(), &boss.acting_as("window")] {
+        let refused = kept.save_settings(settings("Other")).await;
+        assert!(matches!(&refused, Err(TillError::NotAllowed(why)) if why.contains("the PIN of Boris")), "{refused:?}");
+    }
+    // Another till handle has its own word, and two commands at once are not both approved.
+    let boss = by_boris(&scene, &boris).await?;
+    let (one, other) = tokio::join!(boss.save_settings(settings("One")), boss.save_settings(settings("Other")));
+    assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1, "{one:?} {other:?}");
+    // What was approved for Anna is not for Clara.
+    let boss = by_boris(&scene, &boris).await?;
+    let clara = by_boris(&scene, &boris).await?.add_person(new("Clara", Role::Cashier, "5172")).await?;
+    till.log_in(pin(&clara, "5172")).await?;
+    assert!(matches!(boss.save_settings(settings("Clara's")).await, Err(TillError::NotAllowed(_))));
+    till.log_in(pin(&anna, ANNA)).await?;
+    boss.save_settings(settings("Anna's")).await?;
     Ok(())
 }

@@ -271,6 +271,7 @@ async fn who_counts_does_not_know_what_should_be_there() -> Checked {
     let approved = till.approved_by(pin(boris.id, "2847")).await?;
     let new = NewDrawerMove { id: Uuid::now_v7(), opening: DrawerOpening::Out(500), reason: "safe".into() };
     let out = approved.move_drawer(new).await?;
+    let approved = till.approved_by(pin(boris.id, "2847")).await?;
     assert_eq!((out.who.as_str(), out.approved_by.as_deref()), ("Anna", Some("Boris")));
     assert_eq!(approved.x_report().await?.drawer.expected, 500);
     till.count_drawer(Count::Total(500)).await?;

@@ -1,5 +1,6 @@
 //! Catalogue and settings.
 
+use super::give_back_unless_saved;
 use crate::{
     ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Right,
     Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings, shifts,
@@ -139,11 +140,14 @@ impl Till {
         // Read before the writer is asked: it has better to do.
         let draft = self.read(move |conn| catalogue::draft(conn, &csv)).await?;
         let signature = self.signature();
+        let approval = signature.approval().cloned();
         let import = move |tx: &Connection| {
             let signature = rights::allow(tx, &signature, Right::Catalogue, Measure::Whole)?;
             catalogue::import(tx, &signature, draft, mode, &tell)
         };
-        self.inner.store.write(Priority::Background, import).await.map_err(|error| self.not_written(error))
+        let written = self.inner.store.write(Priority::Background, import).await;
+        give_back_unless_saved(approval.as_ref(), &written);
+        written.map_err(|error| self.not_written(error))
     }
 
     /// The whole catalogue as CSV in UTF-8, which brings the same catalogue back, in its order. A spreadsheet opens it and computes

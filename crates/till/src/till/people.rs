@@ -1,9 +1,10 @@
 //! Who works at the till: logging in, PINs, people and their rights.
 
 use crate::{
-    Measure, NewPerson, Person, PersonChange, PinEntry, Right, RoleRight, Session, Till, TillError, people,
-    people::Try, pins, rights, rights::Approval,
+    Measure, NewPerson, Person, PersonChange, PinEntry, Right, RoleRight, Session, Till, TillError, audit::Signature,
+    people, people::Try, pins, rights, rights::Approval,
 };
+use rusqlite::Connection;
 use std::sync::Arc;
 
 impl Till {
@@ -38,7 +39,11 @@ impl Till {
     /// [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn check_right(&self, right: Right, measure: Measure) -> Result<(), TillError> {
         let signature = self.signature();
-        self.read(move |conn| rights::allow(conn, &signature, right, measure).map(drop)).await
+        let approval = signature.approval().cloned();
+        let allowed = self.read(move |conn| rights::allow(conn, &signature, right, measure).map(drop)).await;
+        // It was only asked.
+        approval.iter().for_each(Approval::give_back);
+        allowed
     }
 
     /// Logs a person in, in the place of whoever was.
@@ -47,7 +52,7 @@ impl Till {
     /// [`TillError::WrongPin`], [`TillError::PinWait`], [`TillError::NotFound`], [`TillError::NotAllowed`] where the person does not
     /// work here any more, [`TillError::Storage`] where a try can't be counted: then none is made.
     pub async fn log_in(&self, entry: PinEntry) -> Result<Session, TillError> {
-        let Approval { person_id } = self.right_pin(entry).await?;
+        let (person_id, _) = self.right_pin(entry).await?;
         self.change_unlocked(move |tx, signature| people::log_in(tx, signature, person_id)).await
     }
 
@@ -59,14 +64,14 @@ impl Till {
         self.change_unlocked(people::lock).await
     }
 
-    /// The same till with a person's approval: what the one who is logged in may not do alone is done in both names. Make one for each
-    /// command, with the PIN that came with it, and drop it afterwards.
+    /// The same till with a person's approval: what the one who is logged in may not do alone is done in both names. It is for one
+    /// command, the first that needs it and is saved, and only while that person is logged in: each other one takes another PIN.
     ///
     /// # Errors
     /// As [`Till::log_in`].
     pub async fn approved_by(&self, entry: PinEntry) -> Result<Self, TillError> {
-        let approval = self.right_pin(entry).await?;
-        Ok(Self { approval: Some(approval), ..self.clone() })
+        let (person_id, acting) = self.right_pin(entry).await?;
+        Ok(Self { approval: Some(Approval::new(person_id, acting)), ..self.clone() })
     }
 
     /// Adds a person. The first one must be a manager, needs nobody's right, and is logged in by it; every later start is locked.
@@ -104,8 +109,8 @@ impl Till {
         self.change(move |tx, signature| rights::set(tx, signature, new)).await
     }
 
-    /// Whose PIN was entered. The try is counted, durably, before the PIN is looked at.
-    async fn right_pin(&self, PinEntry { person_id, pin }: PinEntry) -> Result<Approval, TillError> {
+    /// Whose PIN was entered, and who was logged in then. The try is counted, durably, before the PIN is looked at.
+    async fn right_pin(&self, PinEntry { person_id, pin }: PinEntry) -> Result<(i64, Option<i64>), TillError> {
         let begun = self.change_unlocked(move |tx, signature| people::begin_try(tx, person_id, signature.at)).await?;
         let (kept, tries) = match begun {
             Try::Wait { wait_s } => return Err(TillError::PinWait { wait_s }),
@@ -118,8 +123,13 @@ impl Till {
                 wait_s: pins::wait_s(tries),
             });
         }
-        self.change_unlocked(move |tx, _| people::was_right(tx, person_id)).await?;
-        Ok(Approval { person_id })
+        let opening = self.inner.opening;
+        let right = move |tx: &Connection, _: &Signature| {
+            people::was_right(tx, person_id)?;
+            people::logged_in(tx, opening)
+        };
+        let acting = self.change_unlocked(right).await?;
+        Ok((person_id, acting.map(|person| person.id)))
     }
 
     async fn hashed(&self, pin: String) -> Result<String, TillError> {
