@@ -9,7 +9,7 @@ use crate::{
     catalogue,
     catalogue::Offer,
     ean13::{Label, LabelValue},
-    editing, lines,
+    editing, given, lines,
     lines::LineRow,
     rights, sale, sales,
     sales::SaleRow,
@@ -209,9 +209,15 @@ pub(crate) fn set_quantity(
     let (mut line, sale) = line_for_change(tx, line_id)?;
     let quantity = read_quantity(quantity, line.unit)?;
     if quantity != line.quantity {
-        undo::remember(tx, sale.id, "quantity-changed", &Before::of_line(&line))?;
+        let before = Before::of_line(&line);
+        let is_more = quantity > line.quantity;
         let details = json!({"sku": line.sku, "before": line.quantity.to_string(), "after": quantity.to_string()});
         line.quantity = quantity;
+        let signature = &match is_more {
+            true => given::raised(tx, signature, &sale, (&line, &given::with(tx, &sale, &line)?))?,
+            false => signature.clone(),
+        };
+        undo::remember(tx, sale.id, "quantity-changed", &before)?;
         lines::write(tx, sale.id, &line)?;
         audit::append(tx, signature, "quantity-changed", Some(sale.id), &details)?;
     }

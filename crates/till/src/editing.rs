@@ -1,11 +1,25 @@
 //! Prices, notes, discounts and tips of the sale in front. What a cashier gives away goes through one place, [`concede`].
 
 use crate::{
-    Asked, Measure, Right, Sale, TillError, Unit, audit, audit::Signature, cart, catalogue::Offer, lines,
-    lines::LineRow, rights, sale, sales, sales::SaleRow, undo, undo::Before,
+    Asked, Measure, Right, Sale, TillError, Unit,
+    amounts::format_amount,
+    audit,
+    audit::Signature,
+    cart,
+    catalogue::Offer,
+    given,
+    given::OffSale,
+    lines,
+    lines::LineRow,
+    rights,
+    rights::{Asking, Deed},
+    sale, sales,
+    sales::SaleRow,
+    undo,
+    undo::Before,
 };
 use checkout::{Cart, Line, Quantity, Rate};
-use protocol::holds_card_number;
+use protocol::{Currency, holds_card_number};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -27,10 +41,13 @@ struct Concession<'a> {
     details: Value,
     /// What it needs; nothing to take a change away.
     needs: Option<(Right, Measure)>,
+    /// The lines of the sale before and after it, and the sale after it.
+    lines: (&'a [LineRow], &'a [LineRow]),
+    after: &'a SaleRow,
 }
 
 /// What a discount needs: a part is held against the limit in percent, an amount against that in minor units.
-fn discount_needs(discount: Option<Asked>) -> Option<(Right, Measure)> {
+pub(crate) fn discount_needs(discount: Option<Asked>) -> Option<(Right, Measure)> {
     discount.map(|asked| match asked {
         Asked::Percent(rate) => (Right::Discount, Measure::Percent(rate.thousandths())),
         Asked::Amount(amount) => (Right::Discount, Measure::Amount(amount)),
@@ -39,9 +56,23 @@ fn discount_needs(discount: Option<Asked>) -> Option<(Right, Measure)> {
 
 /// Lets somebody give something away who may, and writes into the audit who did and who approved.
 fn concede(tx: &Connection, signature: &Signature, concession: Concession<'_>) -> Result<(), TillError> {
-    let Concession { what, sale, list, left, mut details, needs } = concession;
+    let Concession { what, sale, list, left, mut details, needs, lines: (before, lines), after } = concession;
     let signature = &match needs {
-        Some((right, measure)) => rights::allow(tx, signature, right, measure)?,
+        Some(needs @ (Right::Discount, _)) => {
+            let (had, all) = (OffSale::of(sale, before)?.off, OffSale::of(after, lines)?);
+            let deed = Deed::from(needs);
+            // Less than before is nothing that somebody would have to be asked for once more.
+            let asked: [&dyn Asking; 2] = [&deed, &all];
+            let asked = if all.off > had { &asked[..] } else { &asked[..1] };
+            let signed = rights::allow_all(tx, signature, Right::Discount, asked)?;
+            given::keep(tx, &signed, sale, Right::Discount, all.off)?;
+            signed
+        }
+        Some((right, measure)) => {
+            let signed = rights::allow(tx, signature, right, measure)?;
+            given::keep(tx, &signed, sale, right, given::off_prices(after, lines)?)?;
+            signed
+        }
         None => signature.clone(),
     };
     details["list"] = list.into();
@@ -57,7 +88,7 @@ pub(crate) fn checked_price(price: i64) -> Result<i64, TillError> {
 }
 
 /// What so much of something costs by itself.
-fn gross(sale: &SaleRow, unit_price: i64, quantity: Quantity) -> Result<i64, TillError> {
+pub(crate) fn gross(sale: &SaleRow, unit_price: i64, quantity: Quantity) -> Result<i64, TillError> {
     let line = Line { unit_price, quantity, tax_rate: Rate::ZERO, discount: None };
     let currency = sale::engine_currency(sale.currency).map_err(sale::broken)?;
     let priced = checkout::price(&Cart { lines: vec![line], ..Cart::new(currency) }).map_err(too_much)?;
@@ -72,7 +103,7 @@ fn list_and_left(sale: &SaleRow, line: &LineRow) -> Result<(i64, i64), TillError
     Ok((list, priced.lines.first().map_or(0, |line| line.total)))
 }
 
-fn too_much(error: checkout::PriceError) -> TillError {
+pub(crate) fn too_much(error: checkout::PriceError) -> TillError {
     TillError::InvalidPrice(format!("this is more than one sale can hold: {error}"))
 }
 
@@ -135,7 +166,9 @@ fn change_line(
     (details, needs): (Value, Option<(Right, Measure)>),
 ) -> Result<Sale, TillError> {
     let (list, left) = list_and_left(sale, after)?;
-    concede(tx, signature, Concession { what, sale, list, left, details, needs })?;
+    let (was, is) = (lines::of_sale(tx, sale.id)?, given::with(tx, sale, after)?);
+    let lines = (was.as_slice(), is.as_slice());
+    concede(tx, signature, Concession { what, sale, list, left, details, needs, lines, after: sale })?;
     undo::remember(tx, sale.id, what, &Before::of_line(before))?;
     lines::write(tx, sale.id, after)?;
     cart::changed(tx, signature, sale)
@@ -156,12 +189,15 @@ pub(crate) fn discount_sale(
     }
     let mut after = sale.clone();
     after.terms.discount = discount;
-    let priced = sale::price(&after, &lines::of_sale(tx, sale_id)?).map_err(too_much)?;
+    let line_rows = lines::of_sale(tx, sale_id)?;
+    let priced = sale::price(&after, &line_rows).map_err(too_much)?;
     let left = priced.lines.iter().map(|line| line.total).sum::<i64>();
     let list = left + priced.discount;
     let details = json!({"before": before, "after": discount});
     let needs = discount_needs(discount);
-    concede(tx, signature, Concession { what: "sale-discounted", sale: &sale, list, left, details, needs })?;
+    let lines = (line_rows.as_slice(), line_rows.as_slice());
+    let what = "sale-discounted";
+    concede(tx, signature, Concession { what, sale: &sale, list, left, details, needs, lines, after: &after })?;
     undo::remember(tx, sale_id, "sale-discounted", &Before::of_terms(&sale))?;
     sales::set_terms(tx, sale_id, after.terms)?;
     cart::changed(tx, signature, &sale)

@@ -43,6 +43,7 @@ mod editing;
 mod error;
 mod export;
 mod figures;
+mod given;
 mod instead;
 mod late;
 mod lines;

@@ -2,8 +2,8 @@
 
 use crate::{
     Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, amounts::format_amount, audit,
-    audit::Signature, clock, late, lines, operations, refunds, sale, sales, sales::SaleRow, settings, shifts, tenders,
-    tenders::TenderRow,
+    audit::Signature, clock, given, late, lines, operations, refunds, sale, sales, sales::SaleRow, settings, shifts,
+    tenders, tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
 use jiff::Timestamp;
@@ -111,6 +111,7 @@ pub(crate) fn under_payment(tx: &Connection, signature: &Signature, sale: SaleRo
         return Ok(sale);
     }
     let line_rows = lines::of_sale(tx, sale.id)?;
+    given::check_at_pay(tx, signature, &sale, &line_rows)?;
     let priced = sale::price(&sale, &line_rows).map_err(sale::broken)?;
     lines::freeze(tx, sale.id, &line_rows, &priced)?;
     sales::freeze(tx, signature, &sale, &priced)

@@ -1,11 +1,21 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
 use crate::{
-    Operation, TenderState, TillError, audit, audit::Signature, columns, offline, operations, rights, rights::Measure,
-    rights::Right, sales::SaleRow, tenders, tenders::TenderRow,
+    Operation, Right, TenderState, TillError,
+    amounts::format_amount,
+    audit,
+    audit::Signature,
+    columns, offline, operations,
+    people::{Person, Role},
+    rights,
+    rights::{Asking, Limit},
+    sales,
+    sales::SaleRow,
+    tenders,
+    tenders::TenderRow,
 };
 use outbox::{EnqueueError, Enqueued, Kind, NewOperation, Request};
-use protocol::{Amount, Key};
+use protocol::{Amount, Currency, Key};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 use uuid::Uuid;
@@ -83,6 +93,64 @@ pub(crate) fn is_resolved(conn: &Connection, id: Uuid) -> Result<bool, TillError
         .query_row([id.to_string()], |row| row.get(0))?)
 }
 
+/// Money that is to go back of a sale, with what of it went back before: the limit of a role holds for all of a sale that persons of that
+/// role answered for, by their own right or by their PIN. Else a refund of 400.00 would be twenty of 20.00.
+pub(crate) struct BackOfSale<'a> {
+    pub(crate) conn: &'a Connection,
+    pub(crate) sale_id: Uuid,
+    pub(crate) amount: i64,
+}
+
+impl BackOfSale<'_> {
+    /// With the refunds that the bank refused not counted: of them nothing went back.
+    fn before(&self, role: Role) -> Result<i64, TillError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT coalesce(sum(coalesce(refunds.amount, json_extract(audit.details, '$.total'))), 0)
+                 FROM audit JOIN people ON people.id = coalesce(audit.approver_id, audit.person_id)
+                 LEFT JOIN refunds ON audit.what = 'refund-begun' AND refunds.id = json_extract(audit.details, '$.refund')
+                 WHERE audit.sale_id = ?1 AND people.role = ?2 AND (audit.what = 'goods-returned'
+                     OR (refunds.return_id IS NULL AND refunds.state NOT IN ('declined', 'cancelled')))",
+            )?
+            .query_row([&self.sale_id.to_string(), role.as_str()], |row| row.get(0))?)
+    }
+
+    fn with_before(&self, role: Role) -> Result<i64, TillError> {
+        let sum = self.before(role)?.checked_add(self.amount);
+        sum.ok_or_else(|| TillError::Internal("the refunds of a sale are more than there can be".to_owned()))
+    }
+}
+
+impl Asking for BackOfSale<'_> {
+    fn is_within(&self, role: Role, limit: &Limit) -> Result<bool, TillError> {
+        let Some(most) = limit.amount_max else { return Ok(true) };
+        Ok(self.with_before(role)? <= most)
+    }
+
+    fn over(&self, person: &Person, limit: &Limit, currency: Currency) -> Result<Option<String>, TillError> {
+        let Some(most) = limit.amount_max else { return Ok(None) };
+        let (sum, amount) = (self.with_before(person.role)?, |minor_units| format_amount(minor_units, currency));
+        let (name, this, most) = (&person.name, amount(self.amount), amount(most));
+        Ok(Some(if sum == self.amount {
+            format!("a refund of {this} is over {name}'s limit of {most}")
+        } else {
+            let sum = amount(sum);
+            format!("a refund of {this} makes {sum} of this sale, which is over {name}'s limit of {most}")
+        }))
+    }
+}
+
+/// Lets somebody give money back who may.
+pub(crate) fn allow(
+    tx: &Connection,
+    signature: &Signature,
+    sale_id: Uuid,
+    amount: i64,
+) -> Result<Signature, TillError> {
+    rights::allow_all(tx, signature, Right::Refund, &[&BackOfSale { conn: tx, sale_id, amount }])
+}
+
 /// Saves a refund: its row, operation and audit entry in one commit, or nothing. The same intent gives the same operation back.
 pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) -> Result<Operation, TillError> {
     let payment = outbox::by_key(tx, &refund.payment)?.filter(|operation| operation.kind == Kind::Payment);
@@ -92,7 +160,7 @@ pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) ->
     // What was saved before is given back to whoever asks.
     let signature = &match outbox::by_intent(tx, refund.intent_id)? {
         Some(_) => signature.clone(),
-        None => rights::allow(tx, signature, Right::Refund, Measure::Amount(refund.amount.get()))?,
+        None => allow(tx, signature, tender.sale_id, refund.amount.get())?,
     };
     let Enqueued { operation, existed } = enqueue(tx, signature, refund, None, &payment.lane)?;
     if existed {

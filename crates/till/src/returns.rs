@@ -13,8 +13,8 @@ pub use listing::{LegState, Return, ReturnLeg, ReturnLine, ReturnState};
 pub(crate) use listing::{by_id, by_leg, of_sale, owed};
 
 use crate::{
-    Measure, Right, Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, clock, editing, lines,
-    lines::LineRow, rights, sale, sales, sales::SaleRow,
+    Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, lines, lines::LineRow,
+    refunds, sale, sales, sales::SaleRow,
 };
 use checkout::{Code, GivenBack, PriceError, Quantity, Returned, Sold, SoldLine};
 use legs::Legs;
@@ -296,7 +296,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let reason = reason.transpose()?.flatten();
     let sale = sales::by_id(tx, new.sale_id)?;
     let plan = plan(tx, &sale, &new.goods)?;
-    let signature = &rights::allow(tx, signature, Right::Refund, Measure::Amount(plan.back.total))?;
+    let signature = &refunds::allow(tx, signature, sale.id, plan.back.total)?;
     insert_parts(tx, new.id, &plan)?;
     let legs = legs::begin(tx, signature, &sale, new.id, &plan.legs)?;
     let receipt_number = sales::next_number(tx, "receipt")?;

@@ -1,6 +1,6 @@
 //! The rows of sales: what they are, and their way from open to paying to completed.
 
-use crate::{Asked, Settings, TillError, asked::Terms, audit::Signature, clock, columns};
+use crate::{Asked, Right, Settings, TillError, asked::Terms, audit::Signature, clock, columns};
 use checkout::{CashRounding, CashRule, Priced};
 use jiff::Timestamp;
 use protocol::Currency;
@@ -201,6 +201,45 @@ pub(crate) fn set_terms(tx: &Connection, id: Uuid, terms: Terms) -> Result<(), T
         "UPDATE sales SET discount_percent = ?2, discount_amount = ?3, tip_percent = ?4, tip_amount = ?5 WHERE id = ?1",
     )?
     .execute(params![id.to_string(), discount.0, discount.1, tip.0, tip.1])?;
+    Ok(())
+}
+
+/// What somebody let pass who may more than a cashier: how much is given away on the sale by discounts, or by other prices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// In minor units.
+    pub(crate) off: i64,
+    /// By whom.
+    pub(crate) person_id: i64,
+}
+
+/// The columns of what was let pass by a right.
+fn allowed_columns(right: Right) -> Result<[&'static str; 2], TillError> {
+    match right {
+        Right::Discount => Ok(["discount_allowed", "discount_allowed_by"]),
+        Right::PriceOverride => Ok(["price_allowed", "price_allowed_by"]),
+        _ => Err(TillError::Internal(format!("nothing is given away by the right {}", right.as_str()))),
+    }
+}
+
+/// What was let pass last.
+pub(crate) fn allowed(conn: &Connection, id: Uuid, right: Right) -> Result<Option<Allowed>, TillError> {
+    let [off, by] = allowed_columns(right)?;
+    let found = conn
+        .prepare_cached(&format!("SELECT {off}, {by} FROM sales WHERE id = ?1 AND {off} IS NOT NULL"))?
+        .query_row([id.to_string()], |row| Ok(Allowed { off: row.get(0)?, person_id: row.get(1)? }))
+        .optional()?;
+    Ok(found)
+}
+
+/// Keeps what was let pass.
+pub(crate) fn allow(tx: &Connection, id: Uuid, right: Right, allowed: Allowed) -> Result<(), TillError> {
+    let [off, by] = allowed_columns(right)?;
+    tx.prepare_cached(&format!("UPDATE sales SET {off} = ?2, {by} = ?3 WHERE id = ?1"))?.execute(params![
+        id.to_string(),
+        allowed.off,
+        allowed.person_id
+    ])?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod charge;
 mod doctor;
 mod editing;
 mod frozen;
+mod given;
 mod labels;
 mod late;
 mod migrating;

@@ -77,6 +77,20 @@ INSERT INTO rights (role, name, allowed, amount_max, percent_max) VALUES
 
 INSERT INTO rights (role, name, allowed) SELECT 'manager', name, 1 FROM rights WHERE role = 'cashier';
 
+-- What is given away on an open sale, by discounts and by other prices than the list's, that somebody let pass who may more than a cashier:
+-- the amount in minor units, and who. So a manager is asked again only where it becomes more.
+ALTER TABLE sales ADD COLUMN discount_allowed INTEGER CHECK (discount_allowed >= 0);
+ALTER TABLE sales ADD COLUMN discount_allowed_by INTEGER REFERENCES people (id)
+    CHECK ((discount_allowed IS NULL) = (discount_allowed_by IS NULL));
+ALTER TABLE sales ADD COLUMN price_allowed INTEGER CHECK (price_allowed >= 0);
+ALTER TABLE sales ADD COLUMN price_allowed_by INTEGER REFERENCES people (id)
+    CHECK ((price_allowed IS NULL) = (price_allowed_by IS NULL));
+
+CREATE TRIGGER sales_give_away_while_open BEFORE UPDATE ON sales
+WHEN OLD.state <> 'open' AND (NEW.discount_allowed IS NOT OLD.discount_allowed OR NEW.discount_allowed_by IS NOT OLD.discount_allowed_by
+    OR NEW.price_allowed IS NOT OLD.price_allowed OR NEW.price_allowed_by IS NOT OLD.price_allowed_by)
+BEGIN SELECT RAISE(ABORT, 'a sale under payment is frozen: nobody lets more pass'); END;
+
 CREATE TRIGGER rights_stay BEFORE DELETE ON rights
 BEGIN SELECT RAISE(ABORT, 'each role has each right, allowed or not'); END;
 
