@@ -10,7 +10,7 @@ use crate::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// What a change changed, as it was before.
@@ -75,7 +75,10 @@ pub(crate) fn undo(tx: &Connection, signature: &Signature, sale_id: Uuid) -> Res
     let (step, what, before) = last.ok_or(TillError::NothingToUndo)?;
     let before: Before = serde_json::from_str(&before)
         .map_err(|error| TillError::Internal(format!("what was before a change can't be read: {error}")))?;
+    let mut lines_said = Vec::new();
     for (id, line) in &before.lines {
+        let is = lines::by_id(tx, *id)?.map(|(line, _)| line);
+        lines_said.push(json!({"before": is.as_ref().map(said), "after": line.as_ref().map(said)}));
         match line {
             Some(line) => lines::write(tx, sale_id, line)?,
             None => lines::remove(tx, *id)?,
@@ -86,6 +89,18 @@ pub(crate) fn undo(tx: &Connection, signature: &Signature, sale_id: Uuid) -> Res
     }
     tx.prepare_cached("DELETE FROM sale_changes WHERE sale_id = ?1 AND step = ?2")?
         .execute(params![sale_id.to_string(), step])?;
-    audit::append(tx, signature, "change-undone", Some(sale_id), &json!({"what": what}))?;
+    let mut details = json!({"what": what, "lines": lines_said});
+    if let Some(terms) = before.terms {
+        details["terms"] = json!({"before": sale.terms, "after": terms});
+    }
+    audit::append(tx, signature, "change-undone", Some(sale_id), &details)?;
     cart::changed(tx, signature, &sale)
+}
+
+/// A line as the audit names it: what went out of a cart by undo, at which price, must be seen there as well as what was removed.
+fn said(line: &LineRow) -> Value {
+    json!({
+        "sku": line.sku, "quantity": line.quantity.to_string(), "unit_price": line.unit_price, "list_price": line.list_price,
+        "discount": line.discount, "note": line.note,
+    })
 }

@@ -3,6 +3,7 @@
 use super::{Checked, Scene, frozen::refuses};
 use crate::{Asked, Sale, State, Till, TillError};
 use proptest::prelude::*;
+use serde_json::json;
 
 /// What is to be the same again; when it was last changed is not.
 fn shown(sale: &Sale) -> Sale {
@@ -62,6 +63,26 @@ async fn each_change_is_taken_back_to_what_was_before_it() -> Checked {
     let entries = scene.till.audit(Some(id), 0, 100).await?;
     let undone: Vec<_> = entries.iter().filter(|entry| entry.what == "change-undone").collect();
     assert_eq!((undone.len(), &undone[2].details["what"]), (12, &"line-removed".into()));
+    let line = |sku: &str, quantity: &str, unit_price: i64| {
+        json!({
+            "sku": sku, "quantity": quantity, "unit_price": unit_price, "list_price": null, "discount": null, "note": null,
+        })
+    };
+    // The first article rung up goes out last, and the audit names what it was.
+    let out = json!([{"before": line("BAK-201", "1", 185), "after": null}]);
+    assert_eq!(undone[11].details, json!({"what": "article-added", "lines": out}));
+    let less = json!([{"before": line("BAK-201", "3", 185), "after": line("BAK-201", "1", 185)}]);
+    assert_eq!(undone[10].details["lines"], less);
+    let mut dear = line("BAK-201", "3", 99);
+    dear["list_price"] = 185.into();
+    assert_eq!(undone[7].details["lines"], json!([{"before": dear, "after": line("BAK-201", "3", 185)}]));
+    let terms = &undone[4].details;
+    assert_eq!(
+        (&terms["lines"], &terms["terms"]["before"]["discount"], &terms["terms"]["after"]["discount"]),
+        (&json!([]), &json!({"amount": 50}), &json!(null))
+    );
+    // What was cleared comes back with all its lines.
+    assert_eq!(undone[0].details["lines"].as_array().map(Vec::len), Some(2));
     Ok(())
 }
 
