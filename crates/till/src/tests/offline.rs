@@ -8,6 +8,7 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use protocol::{Amount, CardToken, Currency};
 use rusqlite::Connection;
+use std::sync::{Arc, Mutex};
 use store::Priority;
 use uuid::Uuid;
 
@@ -390,5 +391,36 @@ async fn limits_that_make_no_sense_are_refused() -> Checked {
         assert!(matches!(saved, Err(TillError::InvalidSetting(_))), "{saved:?}");
     }
     assert_eq!(scene.till.settings().await?.offline, OfflineLimits::default());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_saved_is_answered_also_where_it_cannot_be_looked_at() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let card = scene.by_card_tender(&sale, 590).await?;
+    let dialog = scene.till.begin_cash_instead(card).await?;
+    // More looks than the file takes at once, none of which ends before the sender is gone.
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let looks: Vec<_> = (0..1_100)
+        .map(|_| {
+            let (till, held) = (scene.till.clone(), Arc::clone(&held));
+            let look = move |_: &Connection| {
+                drop(held.lock().map(|held| held.recv()));
+                Ok(())
+            };
+            tokio::spawn(async move { till.read(look).await })
+        })
+        .collect();
+    while !looks.iter().any(tokio::task::JoinHandle::is_finished) {
+        tokio::task::yield_now().await;
+    }
+    let refused = scene.till.read(|_| Ok(())).await;
+    let payment = CashPayment { tender_id: dialog.tender_id, sale_id: sale.id, tendered: 1_000 };
+    let taken = scene.till.pay_cash_instead(payment, card).await;
+    drop(hold);
+    assert!(matches!(refused, Err(TillError::NotRead(_))), "{refused:?}");
+    assert_eq!(taken?.change, 410);
     Ok(())
 }

@@ -74,7 +74,7 @@ impl Till {
         let change =
             move |tx: &Connection, signature: &Signature| instead::cash(tx, signature, &payment, card_tender_id);
         let taken = self.change_or_find(change, move |conn| pay::cash_taken(conn, tender_id)).await?;
-        if let Some(cancelled) = self.read(move |conn| operations::by_intent(conn, card_tender_id)).await? {
+        if let Some(cancelled) = self.look_after(move |conn| operations::by_intent(conn, card_tender_id)).await {
             self.begun(&cancelled);
         }
         self.tell(Event::SaleChanged { sale_id: taken.sale.id });
@@ -114,7 +114,7 @@ impl Till {
         let change = move |tx: &Connection, signature: &Signature| late::collect_again(tx, signature, &collect);
         let operation = self.change_or_find(change, move |conn| operations::by_intent(conn, tender_id)).await?;
         self.begun(&operation);
-        if let Some(late) = self.read(move |conn| late::by_tender(conn, late_id)).await? {
+        if let Some(late) = self.look_after(move |conn| late::by_tender(conn, late_id)).await {
             self.tell(Event::LateDecline(Box::new(late)));
         }
         Ok(operation)
@@ -136,5 +136,17 @@ impl Till {
         self.begun(&late.operation);
         self.tell(Event::LateDecline(Box::new(late.clone())));
         Ok(late)
+    }
+
+    /// Looks for what is to be told of a change that is saved. Where the look fails the change is what it is, and is not answered with an
+    /// error; who listens looks for itself at the next event.
+    async fn look_after<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Connection) -> Result<Option<T>, TillError> + Send + 'static,
+    ) -> Option<T> {
+        self.read(look).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a change is saved, and what it is told with could not be read");
+            None
+        })
     }
 }
