@@ -223,10 +223,14 @@ fn fault(error: impl std::fmt::Display) -> TillError {
 /// Closes the open shift with its last count, and gives its Z report, which never changes from then on. What is unsettled is named on it and
 /// stays as it is. The same number again gives the same report back.
 pub(crate) fn close(tx: &Connection, signature: &Signature, number: i64) -> Result<ShiftReport, TillError> {
+    let signature = &rights::allow(tx, signature, Right::CloseShift, Measure::Whole)?;
     if let Some(report) = z_report(tx, number)? {
+        // A click that comes again is of who closed it; to others it is a report like any other.
+        if report.made_by != signature.who() {
+            rights::allow(tx, signature, Right::ShiftReport, Measure::Whole)?;
+        }
         return Ok(report);
     }
-    let signature = &rights::allow(tx, signature, Right::CloseShift, Measure::Whole)?;
     let shift = open_now(tx)?
         .filter(|shift| shift.number == number)
         .ok_or_else(|| TillError::NoShift(format!("shift {number} is not open")))?;

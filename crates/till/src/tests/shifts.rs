@@ -435,3 +435,39 @@ async fn what_was_given_away_stands_on_the_report() -> Checked {
     assert_eq!((x.overrides, x.drops, x.drawer.expected), (1, 1, 440));
     Ok(())
 }
+
+/// Boris, a manager, and Anna and Clara, cashiers; Anna is logged in.
+async fn staffed() -> Checked<(Scene, impl Fn(&str) -> PinEntry)> {
+    let scene = Scene::new()?;
+    let mut pins = Vec::new();
+    for (name, role, pin) in
+        [("Boris", Role::Manager, "2847"), ("Anna", Role::Cashier, "9031"), ("Clara", Role::Cashier, "5172")]
+    {
+        let person = scene.till.add_person(NewPerson { name: name.into(), role, pin: pin.into() }).await?;
+        pins.push((name, PinEntry { person_id: person.id, pin: pin.to_owned() }));
+    }
+    let entry = move |name: &str| pins.iter().find(|(of, _)| *of == name).expect(name).1.clone();
+    scene.till.log_in(entry("Anna")).await?;
+    Ok((scene, entry))
+}
+
+#[tokio::test]
+async fn a_closed_shift_is_shown_again_to_who_closed_it_or_may_see_it() -> Checked {
+    let (scene, entry) = staffed().await?;
+    let till = &scene.till;
+    opened(&scene, 1_000).await?;
+    till.count_drawer(Count::Total(1_000)).await?;
+    let z = till.close_shift(1).await?;
+    assert_eq!(till.close_shift(1).await?, z, "a click that comes again");
+    till.log_in(entry("Clara")).await?;
+    let refused = till.close_shift(1).await;
+    assert!(matches!(&refused, Err(TillError::NotAllowed(why)) if why.contains("Boris")), "{refused:?}");
+    till.log_in(entry("Boris")).await?;
+    assert_eq!(till.close_shift(1).await?, z);
+    // Who may not close at all gets none of it, be it Anna's own.
+    let limit = crate::Limit { allowed: false, amount_max: None, percent_max: None };
+    till.set_right(crate::RoleRight { role: Role::Cashier, right: crate::Right::CloseShift, limit }).await?;
+    till.log_in(entry("Anna")).await?;
+    assert!(matches!(till.close_shift(1).await, Err(TillError::NotAllowed(_))));
+    Ok(())
+}

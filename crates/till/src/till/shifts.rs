@@ -63,7 +63,7 @@ impl Till {
     }
 
     /// Closes the open shift with its last count, and gives its Z report. What is unsettled is named there and goes on as it is. The same
-    /// number again gives the same report back.
+    /// number again gives the same report back, to who closed it or may see it.
     ///
     /// # Errors
     /// [`TillError::CountNeeded`] where nothing was counted, or cash went through the drawer since; [`TillError::NoShift`] where another
