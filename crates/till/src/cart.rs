@@ -229,8 +229,25 @@ pub(crate) fn remove_line(tx: &Connection, signature: &Signature, line_id: i64) 
     undo::remember(tx, sale.id, "line-removed", &Before::of_line(&line))?;
     lines::remove(tx, line_id)?;
     let details = json!({"sku": line.sku, "quantity": line.quantity.to_string(), "unit_price": line.unit_price});
+    let signature = &emptied(tx, signature, &sale, "line-removed")?;
     audit::append(tx, signature, "line-removed", Some(sale.id), &details)?;
     changed(tx, signature, &sale)
+}
+
+/// Where a change took the last line of a sale away, it was emptied by it, however that was done: it needs the same right, and counts as
+/// much, as to empty it at once. Gives the signature to sign the change with.
+pub(crate) fn emptied(
+    tx: &Connection,
+    signature: &Signature,
+    sale: &SaleRow,
+    by: &str,
+) -> Result<Signature, TillError> {
+    if !lines::of_sale(tx, sale.id)?.is_empty() {
+        return Ok(signature.clone());
+    }
+    let signature = rights::allow(tx, signature, Right::DropSale, Measure::Whole)?;
+    audit::append(tx, &signature, "sale-emptied", Some(sale.id), &json!({"by": by}))?;
+    Ok(signature)
 }
 
 /// Removes every line of the sale in front, with its discount and tip.

@@ -182,7 +182,7 @@ pub(crate) fn open(tx: &Connection, signature: &Signature, opening: ShiftOpening
                 day.to_string(),
                 signature.at.as_millisecond(),
                 signature.who(),
-                audit::end(tx)?
+                opened_after(tx)?
             ],
             |row| row.get(0),
         )?;
@@ -191,6 +191,16 @@ pub(crate) fn open(tx: &Connection, signature: &Signature, opening: ShiftOpening
     });
     audit::append(tx, signature, "shift-opened", None, &details)?;
     needed(tx)
+}
+
+/// The last entry of the audit that belongs to no later shift than the one before: the end of that one's Z report. What was done since,
+/// while none was open, belongs to the shift that is opened now. What was done before the first one belongs to none.
+fn opened_after(conn: &Connection) -> Result<i64, TillError> {
+    let last: Option<i64> = conn
+        .prepare_cached("SELECT json_extract(report, '$.auditSeq') FROM shifts ORDER BY number DESC LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    last.map_or_else(|| audit::end(conn), Ok)
 }
 
 fn reused() -> TillError {

@@ -89,6 +89,8 @@ pub(crate) fn undo(tx: &Connection, signature: &Signature, sale_id: Uuid) -> Res
     }
     tx.prepare_cached("DELETE FROM sale_changes WHERE sale_id = ?1 AND step = ?2")?
         .execute(params![sale_id.to_string(), step])?;
+    let took_lines = before.lines.iter().any(|(_, line)| line.is_none());
+    let signature = &if took_lines { cart::emptied(tx, signature, &sale, "change-undone")? } else { signature.clone() };
     let mut details = json!({"what": what, "lines": lines_said});
     if let Some(terms) = before.terms {
         details["terms"] = json!({"before": sale.terms, "after": terms});

@@ -178,7 +178,8 @@ BEGIN SELECT RAISE(ABORT, 'the audit has one head'); END;
 ---- Shifts: one drawer, one after the other
 
 -- The number of a shift is that of its Z report: from 1, without gaps. A closed one never changes; `report` is its Z report, whole, as it
--- was. (NULL is said apart: to SQLite before 3.45 it is no valid JSON.) `opened_seq` is the end of the audit before it was opened.
+-- was. (NULL is said apart: to SQLite before 3.45 it is no valid JSON.) `opened_seq` is the last entry of the audit that an earlier shift's Z
+-- report counted; of the first shift, the last before it.
 CREATE TABLE shifts (
     number       INTEGER PRIMARY KEY CHECK (number >= 1),
     intent_id    TEXT NOT NULL UNIQUE CHECK (length(intent_id) = 36),

@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 /// Entries of the audit that tell of a sale that was dropped, or emptied.
-const DROPS: [&str; 2] = ["sale-cleared", "sale-dropped"];
+const DROPS: [&str; 3] = ["sale-cleared", "sale-dropped", "sale-emptied"];
 /// Of a drawer that was opened without a sale.
 const NO_SALES: [&str; 1] = ["drawer-opened"];
 

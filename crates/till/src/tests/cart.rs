@@ -76,7 +76,7 @@ async fn what_changes_nothing_is_not_in_the_audit() -> Checked {
     scene.till.resume_sale(sale.id).await?;
     let entries = scene.till.audit(None, 0, 100).await?;
     let whats: Vec<_> = entries.iter().map(|entry| entry.what.as_str()).collect();
-    assert_eq!(whats, ["till-set-up", "line-removed"]);
+    assert_eq!(whats, ["till-set-up", "sale-emptied", "line-removed"]);
     Ok(())
 }
 

@@ -471,3 +471,40 @@ async fn a_closed_shift_is_shown_again_to_who_closed_it_or_may_see_it() -> Check
     assert!(matches!(till.close_shift(1).await, Err(TillError::NotAllowed(_))));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_sale_emptied_by_any_way_needs_the_right_and_counts_and_so_does_one_dropped_between_shifts() -> Checked {
+    let (scene, entry) = staffed().await?;
+    let till = &scene.till;
+    opened(&scene, 0).await?;
+    // Line by line, and by undo: each empties a sale once.
+    let sale = scene.sale().await?;
+    till.remove_line(sale.lines[0].id).await?;
+    assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 0);
+    till.remove_line(sale.lines[1].id).await?;
+    assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 1);
+    scene.sale().await?;
+    till.undo(sale.id).await?;
+    till.undo(sale.id).await?;
+    assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 2);
+
+    let limit = crate::Limit { allowed: false, amount_max: None, percent_max: None };
+    let right = crate::RoleRight { role: Role::Cashier, right: crate::Right::DropSale, limit };
+    till.approved_by(entry("Boris")).await?.set_right(right).await?;
+    let sale = scene.sale().await?;
+    let left = till.undo(sale.id).await?;
+    for refused in [till.undo(sale.id).await, till.remove_line(left.lines[0].id).await] {
+        assert!(matches!(refused, Err(TillError::NotAllowed(_))), "{refused:?}");
+    }
+    assert_eq!(till.open_sale().await?, left);
+    till.approved_by(entry("Boris")).await?.undo(sale.id).await?;
+    let parked = scene.sale().await?;
+    till.park_sale(parked.id, "Table 4").await?;
+
+    till.count_drawer(Count::Total(0)).await?;
+    assert_eq!(till.close_shift(1).await?.drops, 3);
+    till.approved_by(entry("Boris")).await?.drop_sale(parked.id).await?;
+    opened(&scene, 0).await?;
+    assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 1);
+    Ok(())
+}
