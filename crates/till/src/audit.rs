@@ -6,9 +6,9 @@ mod chain;
 pub use chain::{Break, ChainCheck, ChainProgress};
 pub(crate) use chain::{check, register_hash};
 
-use crate::{TillError, columns, people::Person, rights::Approval};
+use crate::{TillError, columns, people::Person, rights::Approval, settings};
 use chain::{Columns, Hash};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -75,7 +75,7 @@ pub struct AuditEntry {
     pub seq: i64,
     /// When, by the till's clock.
     pub at: Timestamp,
-    /// The till's offset from UTC at that moment, in seconds, east positive.
+    /// The offset of the shop's zone from UTC at that moment, in seconds, east positive.
     pub offset_s: i32,
     /// The version of the program that wrote it; none of what was written before versions were.
     pub app_version: Option<String>,
@@ -106,11 +106,12 @@ pub(crate) fn append(
     details: &Value,
 ) -> Result<(), TillError> {
     let (head, previous) = head(tx)?;
+    let zone = settings::time_zone(tx)?;
     let (sale_id, details) = (sale_id.map(|id| id.to_string()), details.to_string());
     let entry = Columns {
         seq: head + 1,
         at: signature.at.as_millisecond(),
-        offset_s: TimeZone::system().to_offset(signature.at).seconds().into(),
+        offset_s: zone.to_offset(signature.at).seconds().into(),
         app_version: Some(APP_VERSION),
         who: signature.who(),
         person_id: signature.person.as_ref().map(|person| person.id),

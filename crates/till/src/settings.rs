@@ -4,7 +4,7 @@ use crate::{ScaleBarcodes, TillError};
 use checkout::{CashRounding, CashRule};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use protocol::{Currency, holds_card_number};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -141,6 +141,15 @@ impl Settings {
 /// The shop's zone, by its name. A name that this machine does not know was checked when it was saved; then the machine's own.
 pub(crate) fn zone(name: Option<&str>) -> TimeZone {
     name.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system)
+}
+
+/// The shop's zone as it is set; the machine's before there are settings.
+pub(crate) fn time_zone(conn: &Connection) -> Result<TimeZone, TillError> {
+    let name: Option<String> = conn
+        .prepare_cached("SELECT value FROM settings WHERE name = 'time_zone' AND value <> ''")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(zone(name.as_deref()))
 }
 
 /// Reads the settings. Each of them is there since the first start, so a missing or wrong one is a damaged file.

@@ -274,14 +274,33 @@ pub(crate) fn close(tx: &Connection, signature: &Signature, number: i64) -> Resu
     Ok(made)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The running report of the open shift.
-pub(crate) fn x_report(conn: &Connection, signature: &Signature) -> Result<ShiftReport, TillError> {
-    let signature = &rights::allow(conn, signature, Right::ShiftReport, Measure::Whole)?;
-    report::make(conn, &needed(conn)?, signature, ReportKind::X)
+/// The Z report of a closed shift, or without a number the running report of the open one, for who may see it; with the signature of who
+/// sees it.
+pub(crate) fn report_of(
+    conn: &Connection,
+    signature: &Signature,
+    number: Option<i64>,
+) -> Result<(ShiftReport, Signature), TillError> {
+    let signature = rights::allow(conn, signature, Right::ShiftReport, Measure::Whole)?;
+    let report = match number {
+        Some(number) => z_report(conn, number)?.ok_or(TillError::NotFound("report"))?,
+        None => report::make(conn, &needed(conn)?, &signature, ReportKind::X)?,
+    };
+    Ok((report, signature))
+}
+
+/// The same for who came with another's PIN: where it was needed, the audit names whose it was.
+pub(crate) fn show(tx: &Connection, signature: &Signature, number: Option<i64>) -> Result<ShiftReport, TillError> {
+    let (report, signature) = report_of(tx, signature, number)?;
+    if signature.approver.is_some() {
+        let details = json!({"report": report.kind, "shift": report.number});
+        audit::append(tx, &signature, "report-seen", None, &details)?;
+    }
+    Ok(report)
 }
 
 /// The Z report of a closed shift, as it was when it was closed.

@@ -205,6 +205,11 @@ impl Till {
         Some(if trouble::is_lasting(&error) { TillError::Damaged(why) } else { TillError::Storage(why) })
     }
 
+    /// Whether somebody's PIN came with what is done through this clone.
+    fn has_approval(&self) -> bool {
+        self.approval.is_some()
+    }
+
     fn signature(&self) -> Signature {
         if self.is_program {
             return Signature::of_program(&self.who, clock::now());

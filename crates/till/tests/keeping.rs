@@ -352,3 +352,29 @@ async fn fifty_thousand_articles_come_in_at_once_and_go_out_again() -> Checked {
     assert_eq!(search(&till, "SKU-31415").await?, ["Article 31415 of shelf 84"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn the_audit_of_an_import_says_which_prices_are_other_ones() -> Checked {
+    let (till, _dir) = till()?;
+    import(&till, "sku,price\nBAK-201,2.05\nCAF-101,2.20\nDAI-401,open\n", ImportMode::Merge).await?;
+    let last = till.audit(None, 0, 1_000).await?.pop().ok_or("no entry")?;
+    assert_eq!((last.what.as_str(), &last.details["prices_changed"]), ("catalogue-imported", &2.into()));
+    let expected = serde_json::json!([
+        {"sku": "BAK-201", "before": 185, "after": 205}, {"sku": "DAI-401", "before": 149, "after": null},
+    ]);
+    assert_eq!(last.details["prices"], expected);
+    // Of many there is how many, and a digest of the same list: an entry stays small.
+    let mut digests = Vec::new();
+    for price in ["1.00", "2.00", "1.00", "2.00"] {
+        let rows = (0..201).map(|number| format!("N-{number},Article {number},bakery,{price},7\n"));
+        let csv = format!("sku,name,category,price,tax_rate\n{}", rows.collect::<String>());
+        import(&till, &csv, ImportMode::Merge).await?;
+        let details = till.audit(None, 0, 1_000).await?.pop().ok_or("no entry")?.details;
+        digests.push((details["prices_changed"].clone(), details["prices_sha256"].clone()));
+        assert_eq!(details["prices"].is_null(), details["prices_changed"] == 201, "{details}");
+    }
+    assert_eq!(digests[0], (0.into(), serde_json::Value::Null), "new articles had no price before");
+    assert!(digests[1..].iter().all(|(count, digest)| *count == 201 && digest.as_str().map(str::len) == Some(64)));
+    assert!(digests[1] == digests[3] && digests[1] != digests[2]);
+    Ok(())
+}

@@ -8,7 +8,8 @@ use crate::{TillError, Unit, audit, audit::Signature, settings};
 use checkout::Rate;
 use rusqlite::{Connection, params};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -20,6 +21,8 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 const ERRORS_MAX: usize = 100;
 /// After how many articles progress is told.
 const TELL_EVERY: usize = 500;
+/// Changed prices that the audit names one by one; of more it holds how many, and a digest.
+const PRICES_NAMED_MAX: usize = 200;
 
 /// What becomes of articles that are not in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,12 +158,27 @@ pub(crate) fn import(
             keeping::delete_category(tx, &category.id)?;
         }
     }
-    let details = json!({
+    let prices = changed_prices(&articles, &by_sku);
+    let mut details = json!({
         "replaced": mode == ImportMode::Replace, "added": done.added, "changed": done.changed,
-        "unchanged": done.unchanged, "removed": done.removed,
+        "unchanged": done.unchanged, "removed": done.removed, "prices_changed": prices.len(),
     });
+    if prices.len() <= PRICES_NAMED_MAX {
+        details["prices"] = prices.into();
+    } else {
+        details["prices_sha256"] = crate::shifts::hex(&Sha256::digest(Value::from(prices).to_string())).into();
+    }
     audit::append(tx, signature, "catalogue-imported", None, &details)?;
     Ok(done)
+}
+
+/// The prices that are other ones after it, before and after; none where the price is asked for.
+fn changed_prices(articles: &[(u64, ArticleDetails)], by_sku: &HashMap<&str, &Kept>) -> Vec<Value> {
+    let changed = articles.iter().filter_map(|(_, article)| {
+        let before = by_sku.get(article.sku.as_str())?.details.price;
+        (before != article.price).then(|| json!({"sku": article.sku, "before": before, "after": article.price}))
+    });
+    changed.collect()
 }
 
 fn check_categories(table: &Table, errors: &mut Vec<ImportError>) {

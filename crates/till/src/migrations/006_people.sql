@@ -109,7 +109,7 @@ DROP INDEX audit_by_sale;
 CREATE TABLE audit (
     seq         INTEGER PRIMARY KEY,
     at          INTEGER NOT NULL,
-    offset_s    INTEGER NOT NULL,                                      -- of the till's local time at that moment, east positive
+    offset_s    INTEGER NOT NULL,                                      -- of the shop's zone at that moment, east positive
     app_version TEXT CHECK (app_version <> ''),
     who         TEXT NOT NULL CHECK (who <> ''),
     person_id   INTEGER REFERENCES people (id),

@@ -1,7 +1,7 @@
 //! The audit's chain: whole after whatever a till does, and broken where anything was changed past it.
 
 use super::{Checked, Scene};
-use crate::{Break, ChainCheck, ChainProgress, Till, audit, schema};
+use crate::{Break, ChainCheck, ChainProgress, Settings, Till, audit, schema};
 use rusqlite::Connection;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -212,5 +212,18 @@ async fn a_gap_that_somebody_made_in_an_older_file_is_carried_over_and_found() -
     let found = till.check_audit(|_| ()).await?;
     assert_eq!(found, ChainCheck { entries: 1, broken: Some(Break::Removed { seq: 2 }) });
     assert_eq!(till.audit_end().await?, 4);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_entry_has_the_offset_of_the_shops_zone() -> Checked {
+    let scene = Scene::new()?;
+    let zone = |name: &str| Settings { time_zone: Some(name.to_owned()), ..Settings::default() };
+    // Neither has another offset in any season, and no machine has both.
+    scene.till.save_settings(zone("Asia/Kathmandu")).await?;
+    scene.till.save_settings(zone("Asia/Tokyo")).await?;
+    let entries = scene.till.audit(None, 1, 10).await?;
+    assert_eq!(entries.iter().map(|entry| entry.offset_s).collect::<Vec<_>>(), [20_700, 32_400]);
+    assert_eq!(scene.till.check_audit(|_| ()).await?.broken, None);
     Ok(())
 }

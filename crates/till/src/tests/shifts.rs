@@ -473,6 +473,29 @@ async fn a_closed_shift_is_shown_again_to_who_closed_it_or_may_see_it() -> Check
 }
 
 #[tokio::test]
+async fn a_report_seen_by_a_managers_pin_names_the_manager() -> Checked {
+    let (scene, entry) = staffed().await?;
+    let till = &scene.till;
+    opened(&scene, 1_000).await?;
+    till.approved_by(entry("Boris")).await?.x_report().await?;
+    till.count_drawer(Count::Total(1_000)).await?;
+    let z = till.close_shift(1).await?;
+    let boss = till.approved_by(entry("Boris")).await?;
+    assert!(matches!(boss.z_report(2).await, Err(TillError::NotFound(_))));
+    assert_eq!(boss.z_report(1).await?, z);
+    assert!(matches!(boss.z_report(1).await, Err(TillError::NotAllowed(_))), "it was for one look");
+    // Who may see it leaves no trace of it.
+    till.log_in(entry("Boris")).await?;
+    till.approved_by(entry("Boris")).await?.z_report(1).await?;
+    let entries = till.audit(None, 0, 100).await?;
+    let seen: Vec<_> = entries.iter().filter(|entry| entry.what == "report-seen").collect();
+    let told: Vec<_> = seen.iter().map(|entry| (entry.who.as_str(), entry.approved_by.as_deref())).collect();
+    assert_eq!(told, [("Anna", Some("Boris")), ("Anna", Some("Boris"))]);
+    assert_eq!((&seen[0].details["report"], &seen[1].details["report"]), (&"X".into(), &"Z".into()));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_sale_emptied_by_any_way_needs_the_right_and_counts_and_so_does_one_dropped_between_shifts() -> Checked {
     let (scene, entry) = staffed().await?;
     let till = &scene.till;

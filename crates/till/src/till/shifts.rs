@@ -1,8 +1,8 @@
 //! Shifts and their drawer.
 
 use crate::{
-    Count, Counted, DrawerMove, NewDrawerMove, Right, Shift, ShiftOpening, ShiftReport, Till, TillError, rights,
-    rights::Measure, shifts, shifts::drawer,
+    Count, Counted, DrawerMove, NewDrawerMove, Shift, ShiftOpening, ShiftReport, Till, TillError, shifts,
+    shifts::drawer,
 };
 
 impl Till {
@@ -73,25 +73,27 @@ impl Till {
         self.change_or_find(change, move |conn| shifts::z_report(conn, number)).await
     }
 
-    /// The X report: how the open shift stands.
+    /// The X report: how the open shift stands. Seen by another's PIN it leaves an entry in the audit.
     ///
     /// # Errors
     /// [`TillError::NoShift`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn x_report(&self) -> Result<ShiftReport, TillError> {
+        if self.has_approval() {
+            return self.change(move |tx, signature| shifts::show(tx, signature, None)).await;
+        }
         let signature = self.signature();
-        self.read(move |conn| shifts::x_report(conn, &signature)).await
+        self.read(move |conn| shifts::report_of(conn, &signature, None).map(|(report, _)| report)).await
     }
 
-    /// The Z report of a closed shift, as it was when it was closed.
+    /// The Z report of a closed shift, as it was when it was closed. Seen by another's PIN it leaves an entry in the audit.
     ///
     /// # Errors
     /// [`TillError::NotFound`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn z_report(&self, number: i64) -> Result<ShiftReport, TillError> {
+        if self.has_approval() {
+            return self.change(move |tx, signature| shifts::show(tx, signature, Some(number))).await;
+        }
         let signature = self.signature();
-        self.read(move |conn| {
-            rights::allow(conn, &signature, Right::ShiftReport, Measure::Whole)?;
-            shifts::z_report(conn, number)?.ok_or(TillError::NotFound("report"))
-        })
-        .await
+        self.read(move |conn| shifts::report_of(conn, &signature, Some(number)).map(|(report, _)| report)).await
     }
 }
