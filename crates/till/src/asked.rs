@@ -1,7 +1,8 @@
 //! Discounts and tips as they are asked for: a part or an amount. What comes of them is the engine's to say.
 
-use crate::{TillError, columns};
+use crate::{TillError, amounts::format_amount, columns};
 use checkout::{Discount, Rate, Tip};
+use protocol::Currency;
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
@@ -29,13 +30,14 @@ impl Asked {
     }
 
     /// None for nothing at all, which is not kept.
-    pub(crate) fn checked(self) -> Result<Option<Self>, TillError> {
+    pub(crate) fn checked(self, currency: Currency) -> Result<Option<Self>, TillError> {
         match self {
             Self::Percent(rate) if rate > Rate::HUNDRED => {
                 Err(TillError::InvalidDiscount("it is at most 100 percent".to_owned()))
             }
             Self::Amount(amount) if !(0..=AMOUNT_MAX).contains(&amount) => {
-                Err(TillError::InvalidDiscount(format!("the amount must be from 0 to {AMOUNT_MAX}")))
+                let [least, most] = [0, AMOUNT_MAX].map(|amount| format_amount(amount, currency));
+                Err(TillError::InvalidDiscount(format!("the amount must be from {least} to {most}")))
             }
             Self::Percent(Rate::ZERO) | Self::Amount(0) => Ok(None),
             Self::Percent(_) | Self::Amount(_) => Ok(Some(self)),

@@ -146,7 +146,7 @@ fn set_open_price(
             offer.name
         ))),
         (true, Some(price)) => {
-            offer.price = editing::checked_price(price)?;
+            offer.price = editing::checked_price(price, sale.currency)?;
             let details = json!({"sku": offer.sku, "price": price});
             audit::append(tx, signature, "price-asked", Some(sale.id), &details)?;
             Ok(true)

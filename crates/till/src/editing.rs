@@ -80,11 +80,12 @@ fn concede(tx: &Connection, signature: &Signature, concession: Concession<'_>) -
     audit::append(tx, signature, what, Some(sale.id), &details)
 }
 
-pub(crate) fn checked_price(price: i64) -> Result<i64, TillError> {
+pub(crate) fn checked_price(price: i64, currency: Currency) -> Result<i64, TillError> {
     if (0..=PRICE_MAX).contains(&price) {
         return Ok(price);
     }
-    Err(TillError::InvalidPrice(format!("the price must be from 0 to {PRICE_MAX}")))
+    let [least, most] = [0, PRICE_MAX].map(|price| format_amount(price, currency));
+    Err(TillError::InvalidPrice(format!("the price must be from {least} to {most}")))
 }
 
 /// What so much of something costs by itself.
@@ -128,7 +129,7 @@ pub(crate) fn quantity_that_costs(sale: &SaleRow, offer: &Offer, cost: i64) -> R
 /// Sets another price of a line; that of the list again takes the change away.
 pub(crate) fn set_price(tx: &Connection, signature: &Signature, line_id: i64, price: i64) -> Result<Sale, TillError> {
     let (line, sale) = cart::line_for_change(tx, line_id)?;
-    let price = checked_price(price)?;
+    let price = checked_price(price, sale.currency)?;
     if price == line.unit_price {
         return cart::changed(tx, signature, &sale);
     }
@@ -147,7 +148,7 @@ pub(crate) fn discount_line(
     asked: Option<Asked>,
 ) -> Result<Sale, TillError> {
     let (line, sale) = cart::line_for_change(tx, line_id)?;
-    let discount = asked.map(Asked::checked).transpose()?.flatten();
+    let discount = asked.map(|asked| asked.checked(sale.currency)).transpose()?.flatten();
     if discount == line.discount {
         return cart::changed(tx, signature, &sale);
     }
@@ -182,7 +183,7 @@ pub(crate) fn discount_sale(
     asked: Option<Asked>,
 ) -> Result<Sale, TillError> {
     let sale = cart::in_front_for_change(tx, sale_id)?;
-    let discount = asked.map(Asked::checked).transpose()?.flatten();
+    let discount = asked.map(|asked| asked.checked(sale.currency)).transpose()?.flatten();
     let before = sale.terms.discount;
     if discount == before {
         return cart::changed(tx, signature, &sale);
@@ -212,7 +213,7 @@ pub(crate) fn set_tip(
 ) -> Result<Sale, TillError> {
     let sale = cart::in_front_for_change(tx, sale_id)?;
     let mut terms = sale.terms;
-    terms.tip = asked.map(Asked::checked).transpose()?.flatten();
+    terms.tip = asked.map(|asked| asked.checked(sale.currency)).transpose()?.flatten();
     if terms != sale.terms {
         undo::remember(tx, sale_id, "tip-changed", &Before::of_terms(&sale))?;
         sales::set_terms(tx, sale_id, terms)?;
@@ -231,6 +232,12 @@ pub(crate) fn set_note(tx: &Connection, signature: &Signature, line_id: i64, not
         lines::write(tx, sale.id, &LineRow { note, ..line })?;
     }
     cart::changed(tx, signature, &sale)
+}
+
+/// A reason, where there must be one.
+pub(crate) fn needed_reason(text: &str) -> Result<String, TillError> {
+    let none = TillError::InvalidReason("say why, in 1 to 200 characters on one line");
+    checked_text(text, "reason", REASON_CHARS_MAX)?.ok_or(none)
 }
 
 /// A text that somebody typed, on one line; none where it is empty. It may stand on a receipt and is kept for ever.

@@ -1,6 +1,7 @@
 //! What can go wrong at the till, by the code under which somebody acts on it.
 
-use crate::{ImportErrors, PrintFault, trouble};
+use crate::{ImportErrors, PrintFault, amounts::format_amount, trouble};
+use protocol::Currency;
 use rusqlite::ErrorCode;
 use std::io;
 use thiserror::Error;
@@ -55,7 +56,7 @@ pub enum TillError {
     /// The code was misread, or says what this shop's settings and articles have no use for.
     #[error("{0}")]
     InvalidBarcode(String),
-    /// The name or note is empty, too long, or holds what must not be kept.
+    /// The name, note or reason is too long, or holds what must not be kept; or a name is none.
     #[error("{0}")]
     InvalidText(String),
     /// The article or category is not one that can be kept.
@@ -85,20 +86,25 @@ pub enum TillError {
     #[error("{0}")]
     InvalidAmount(String),
     /// More than is due. Both figures in minor units of the sale's currency.
-    #[error("{amount} is more than the {due} still due")]
+    #[error("{} is more than the {} still due", format_amount(*.amount, *.currency), format_amount(*.due, *.currency))]
     OverDue {
         /// What was asked for.
         amount: i64,
         /// What is still due.
         due: i64,
+        /// The sale's currency.
+        currency: Currency,
     },
-    /// More than what is left of the payment, refunds that are under way counted. Both figures in minor units of its currency.
-    #[error("{amount} is more than the {left} that is left of the payment")]
+    /// More than what is left of a payment, or of what paid a sale, refunds that are under way counted. Both figures in minor units of its
+    /// currency.
+    #[error("{} is more than the {} that is left to give back", format_amount(*.amount, *.currency), format_amount(*.left, *.currency))]
     OverRefund {
         /// What was asked for.
         amount: i64,
         /// What is left.
         left: i64,
+        /// The sale's currency.
+        currency: Currency,
     },
     /// The payment did not move money, and won't: there is nothing to give back.
     #[error("{0}")]
@@ -162,7 +168,7 @@ pub enum TillError {
     /// The drawer must be counted first, or again.
     #[error("{0}")]
     CountNeeded(String),
-    /// The reason is none.
+    /// No reason is given where there must be one. One that is given and can't be kept is [`TillError::InvalidText`].
     #[error("{0}")]
     InvalidReason(&'static str),
     /// There is no such sale, line or operation.

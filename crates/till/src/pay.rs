@@ -129,7 +129,7 @@ pub(crate) fn card(tx: &Connection, signature: &Signature, payment: &CardPayment
     }
     let due = due(tx, &sale)?;
     if amount.get() > due {
-        return Err(TillError::OverDue { amount: amount.get(), due });
+        return Err(TillError::OverDue { amount: amount.get(), due, currency: sale.currency });
     }
     let sale = under_payment(tx, signature, sale)?;
     let reference = reference(&settings::read(tx)?, &sale)?;

@@ -162,13 +162,14 @@ pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) ->
         Some(_) => signature.clone(),
         None => allow(tx, signature, tender.sale_id, refund.amount.get())?,
     };
-    let Enqueued { operation, existed } = enqueue(tx, signature, refund, None, &payment.lane)?;
+    let currency = sales::by_id(tx, tender.sale_id)?.currency;
+    let Enqueued { operation, existed } = enqueue(tx, signature, refund, None, (&payment.lane, currency))?;
     if existed {
         return operations::show(tx, &operation);
     }
     let left = left_of(tx, &tender)?;
     if refund.amount.get() > left {
-        return Err(TillError::OverRefund { amount: refund.amount.get(), left });
+        return Err(TillError::OverRefund { amount: refund.amount.get(), left, currency });
     }
     insert(tx, signature, refund, &tender, None)?;
     begun(tx, signature, refund, &tender, &operation)?;
@@ -195,7 +196,8 @@ pub(crate) fn begin_leg(
     let payment = offline::of_tender(tx, new.tender)?.key;
     let amount = Amount::new(new.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
     let refund = Refund { intent_id: new.id, payment, amount };
-    let Enqueued { operation, existed } = enqueue(tx, signature, &refund, new.replaces, &sale.id.to_string())?;
+    let lane = sale.id.to_string();
+    let Enqueued { operation, existed } = enqueue(tx, signature, &refund, new.replaces, (&lane, sale.currency))?;
     if existed {
         return Err(TillError::IntentReused("this was already asked for with another refund".to_owned()));
     }
@@ -245,7 +247,7 @@ fn enqueue(
     signature: &Signature,
     refund: &Refund,
     replaces: Option<Uuid>,
-    lane: &str,
+    (lane, currency): (&str, Currency),
 ) -> Result<Enqueued, TillError> {
     let new = NewOperation {
         intent_id: refund.intent_id,
@@ -258,7 +260,7 @@ fn enqueue(
         EnqueueError::IntentReused(_) => {
             TillError::IntentReused("this was already asked for with another amount or payment".to_owned())
         }
-        EnqueueError::OverRefund { asked, left } => TillError::OverRefund { amount: asked, left },
+        EnqueueError::OverRefund { asked, left } => TillError::OverRefund { amount: asked, left, currency },
         EnqueueError::PaymentUnknown => TillError::NotFound("payment"),
         error @ EnqueueError::NothingToRefund(_) => TillError::NotRefundable(error.to_string()),
         EnqueueError::Sqlite(error) => error.into(),

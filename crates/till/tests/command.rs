@@ -423,7 +423,7 @@ fn a_refund_is_saved_and_never_over_what_is_left() -> Checked {
     let again = lines(&refund(&["2000", "--intent", "returned bottles"])?)?;
     assert_eq!(again, saved);
     assert_refused(&refund(&["1999", "--intent", "returned bottles"])?, 1, "another amount or payment");
-    assert_refused(&refund(&["491"])?, 1, "491 is more than the 490 that is left of the payment");
+    assert_refused(&refund(&["491"])?, 1, "4.91 is more than the 4.90 that is left to give back");
     assert_refused(&run(&data, &["refund", text(&saved[0], "key"), "--amount", "1"])?, 1, "no such payment");
     let unknown = "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b";
     assert_refused(&run(&data, &["refund", unknown, "--amount", "1"])?, 1, "no such payment");

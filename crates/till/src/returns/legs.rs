@@ -57,7 +57,7 @@ pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Leg
     let back = cash_back(conn, sale.id)?;
     let left = taken - sale.rounding.unwrap_or(0) - back.exact;
     if rest > left {
-        return Err(TillError::OverRefund { amount: total, left: total - rest + left });
+        return Err(TillError::OverRefund { amount: total, left: total - rest + left, currency: sale.currency });
     }
     if rest == 0 {
         return Ok(Legs { cards, cash: None });

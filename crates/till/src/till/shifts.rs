@@ -37,7 +37,7 @@ impl Till {
     /// Puts cash into the drawer of the open shift, takes some out, or opens it without a sale. The same id again gives the same move back.
     ///
     /// # Errors
-    /// [`TillError::NoShift`], [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::InvalidReason`],
+    /// [`TillError::NoShift`], [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::InvalidReason`], [`TillError::InvalidText`],
     /// [`TillError::InvalidAmount`] where there are no such coins or the drawer should not hold so much, [`TillError::IntentReused`] where
     /// the id came with another amount or reason, [`TillError::Storage`], [`TillError::Unreadable`].
     pub async fn move_drawer(&self, new: NewDrawerMove) -> Result<DrawerMove, TillError> {
