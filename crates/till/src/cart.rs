@@ -281,19 +281,26 @@ pub(crate) fn changed(tx: &Connection, signature: &Signature, sale: &SaleRow) ->
     sale::read(tx, sale.id)
 }
 
-fn read_quantity(text: &str, unit: Unit) -> Result<Quantity, TillError> {
+/// A quantity that somebody typed, of something that is sold so. `instead` says what to do in the place of a zero.
+pub(crate) fn typed_quantity(text: &str, unit: Unit, instead: &str) -> Result<Quantity, TillError> {
     let quantity: Quantity = text
         .trim()
         .parse()
         .map_err(|error| TillError::InvalidQuantity(format!("the quantity is not right: {error}")))?;
-    if quantity.thousandths() == 0 {
-        return Err(TillError::InvalidQuantity("the quantity must be above zero: remove the line instead".to_owned()));
+    if quantity == Quantity::NONE {
+        return Err(TillError::InvalidQuantity(format!("the quantity must be above zero: {instead}")));
     }
     if unit == Unit::Piece && !quantity.is_whole() {
         return Err(TillError::InvalidQuantity(
             "this article is sold by the piece: the quantity must be whole".to_owned(),
         ));
     }
+    Ok(quantity)
+}
+
+/// The quantity of a line.
+fn read_quantity(text: &str, unit: Unit) -> Result<Quantity, TillError> {
+    let quantity = typed_quantity(text, unit, "remove the line instead")?;
     if quantity.thousandths() > QUANTITY_MAX {
         return Err(too_much());
     }

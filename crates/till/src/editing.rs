@@ -26,6 +26,8 @@ use uuid::Uuid;
 
 /// The highest price of one piece or kilogram, in minor units: as much as one payment can be.
 pub(crate) const PRICE_MAX: i64 = 99_999_999;
+/// Characters of a reason at most.
+pub(crate) const REASON_CHARS_MAX: usize = 200;
 /// Characters of a note at most.
 const NOTE_CHARS_MAX: usize = 200;
 

@@ -24,9 +24,6 @@ use serde_json::json;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Characters of a reason at most.
-const REASON_CHARS_MAX: usize = 200;
-
 /// What comes back of a sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnedGoods {
@@ -202,7 +199,7 @@ fn parts(lines: &[LineRow], sold: &Sold, goods: &ReturnedGoods) -> Result<Vec<Re
             return Err(TillError::InvalidReturn(format!("“{}” is named twice", line.name)));
         }
         let quantity = match quantity {
-            Some(text) => read_quantity(text, line.unit)?,
+            Some(text) => cart::typed_quantity(text, line.unit, "leave the line out instead")?,
             None => {
                 let left = sold.rest().into_iter().find(|left| left.line == at).map(|left| left.quantity);
                 left.ok_or_else(|| {
@@ -213,22 +210,6 @@ fn parts(lines: &[LineRow], sold: &Sold, goods: &ReturnedGoods) -> Result<Vec<Re
         parts.push(Returned { line: at, quantity });
     }
     Ok(parts)
-}
-
-fn read_quantity(text: &str, unit: Unit) -> Result<Quantity, TillError> {
-    let quantity: Quantity = text
-        .trim()
-        .parse()
-        .map_err(|error| TillError::InvalidQuantity(format!("the quantity is not right: {error}")))?;
-    if quantity == Quantity::NONE {
-        return Err(TillError::InvalidQuantity("the quantity must be above zero".to_owned()));
-    }
-    if unit == Unit::Piece && !quantity.is_whole() {
-        return Err(TillError::InvalidQuantity(
-            "this article is sold by the piece: the quantity must be whole".to_owned(),
-        ));
-    }
-    Ok(quantity)
 }
 
 /// What the engine refuses of what was asked is the asker's; else the figures of the sale are at fault.
@@ -292,7 +273,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     if let Some(done) = by_id(tx, new.id)? {
         return if is_same(&done, new) { Ok(done) } else { Err(reused()) };
     }
-    let reason = new.reason.as_deref().map(|reason| editing::checked_text(reason, "reason", REASON_CHARS_MAX));
+    let reason = new.reason.as_deref().map(|reason| editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX));
     let reason = reason.transpose()?.flatten();
     let sale = sales::by_id(tx, new.sale_id)?;
     let plan = plan(tx, &sale, &new.goods)?;

@@ -4,19 +4,16 @@ use super::{AMOUNT_MAX, check_amount, check_cash, expected, fault, needed, open_
 use crate::{
     TillError, audit,
     audit::Signature,
-    columns, rights,
+    columns, editing, rights,
     rights::{Measure, Right},
     settings,
 };
 use jiff::Timestamp;
-use protocol::{Currency, holds_card_number};
+use protocol::Currency;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
-
-/// Characters of a reason at most.
-const REASON_CHARS_MAX: usize = 200;
 
 /// What opens the drawer beside a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -159,21 +156,21 @@ pub(crate) fn moves(conn: &Connection, number: i64) -> Result<Vec<DrawerMove>, T
 
 /// Opens the drawer beside a sale. The same id gives the same move back.
 pub(crate) fn make_move(tx: &Connection, signature: &Signature, new: &NewDrawerMove) -> Result<DrawerMove, TillError> {
-    let (kind, amount) = match new.opening {
-        DrawerOpening::In(amount) => (DrawerMoveKind::In, amount),
-        DrawerOpening::Out(amount) => (DrawerMoveKind::Out, amount),
-        DrawerOpening::NoSale => (DrawerMoveKind::NoSale, 0),
+    let (kind, amount, what) = match new.opening {
+        DrawerOpening::In(amount) => (DrawerMoveKind::In, amount, "cash-in"),
+        DrawerOpening::Out(amount) => (DrawerMoveKind::Out, amount, "cash-out"),
+        DrawerOpening::NoSale => (DrawerMoveKind::NoSale, 0, "drawer-opened"),
     };
-    let reason = checked_reason(&new.reason)?;
+    let reason = editing::needed_reason(&new.reason)?;
     if let Some(done) = move_by_id(tx, new.id)? {
-        let is_same = (done.kind, done.amount, done.reason.as_str()) == (kind, amount, reason);
+        let is_same = (done.kind, done.amount, &done.reason) == (kind, amount, &reason);
         return if is_same { Ok(done) } else { Err(reused()) };
     }
     let shift = needed(tx)?;
-    let signature = &match kind {
-        DrawerMoveKind::In | DrawerMoveKind::Refund => signature.clone(),
-        DrawerMoveKind::Out => rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?,
-        DrawerMoveKind::NoSale => rights::allow(tx, signature, Right::NoSale, Measure::Whole)?,
+    let signature = &match new.opening {
+        DrawerOpening::In(_) => signature.clone(),
+        DrawerOpening::Out(_) => rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?,
+        DrawerOpening::NoSale => rights::allow(tx, signature, Right::NoSale, Measure::Whole)?,
     };
     if kind != DrawerMoveKind::NoSale {
         check_amount(amount, 1, &settings::read(tx)?)?;
@@ -194,12 +191,6 @@ pub(crate) fn make_move(tx: &Connection, signature: &Signature, new: &NewDrawerM
         signature.approver.as_ref().map(|person| &person.name),
         signature.at.as_millisecond()
     ])?;
-    let what = match kind {
-        DrawerMoveKind::In => "cash-in",
-        DrawerMoveKind::Out => "cash-out",
-        DrawerMoveKind::NoSale => "drawer-opened",
-        DrawerMoveKind::Refund => "cash-refunded",
-    };
     let details =
         json!({"shift": shift.number, "move": new.id, "amount": amount, "currency": shift.currency, "reason": reason});
     audit::append(tx, signature, what, None, &details)?;
@@ -232,17 +223,6 @@ pub(crate) fn give_back(
         signature.at.as_millisecond()
     ])?;
     Ok(())
-}
-
-fn checked_reason(reason: &str) -> Result<&str, TillError> {
-    let reason = reason.trim();
-    if !(1..=REASON_CHARS_MAX).contains(&reason.chars().count()) || reason.chars().any(char::is_control) {
-        return Err(TillError::InvalidReason("say why, in 1 to 200 characters on one line"));
-    }
-    if holds_card_number(reason) {
-        return Err(TillError::InvalidReason("a reason must not hold the number of a card"));
-    }
-    Ok(reason)
 }
 
 /// Saves a count of the open shift's drawer, and only then tells what it should hold. Counted again, both stand in the file and on the report.
