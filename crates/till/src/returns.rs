@@ -271,7 +271,7 @@ pub(crate) fn price(conn: &Connection, sale_id: Uuid, goods: &ReturnedGoods) -> 
 /// all. The same id gives the same return back.
 pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> Result<Return, TillError> {
     if let Some(done) = by_id(tx, new.id)? {
-        return if is_same(&done, new) { Ok(done) } else { Err(reused()) };
+        return if is_same(tx, &done, new)? { Ok(done) } else { Err(reused()) };
     }
     let reason = new.reason.as_deref().map(|reason| editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX));
     let reason = reason.transpose()?.flatten();
@@ -312,10 +312,10 @@ fn reused() -> TillError {
     TillError::IntentReused("this return was already made with other goods or of another sale".to_owned())
 }
 
-/// Whether a click that comes again asks for what was saved. All that was left when it was saved can't be told any more.
-fn is_same(done: &Return, new: &NewReturn) -> bool {
+/// Whether a click that comes again asks for what was saved.
+fn is_same(conn: &Connection, done: &Return, new: &NewReturn) -> Result<bool, TillError> {
     let same_goods = match &new.goods {
-        ReturnedGoods::Whole => true,
+        ReturnedGoods::Whole => was_last(conn, done)?,
         ReturnedGoods::Lines(goods) => {
             goods.len() == done.lines.len()
                 && goods.iter().all(|asked| {
@@ -329,7 +329,19 @@ fn is_same(done: &Return, new: &NewReturn) -> bool {
                 })
         }
     };
-    done.sale_id == new.sale_id && same_goods
+    Ok(done.sale_id == new.sale_id && same_goods)
+}
+
+/// Whether all that was left of a sale came back with this return: with those before it, it makes what was sold.
+fn was_last(conn: &Connection, done: &Return) -> Result<bool, TillError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT NOT EXISTS (SELECT 1 FROM lines WHERE sale_id = ?1 AND quantity > (
+                 SELECT coalesce(sum(return_lines.quantity), 0)
+                 FROM return_lines JOIN returns ON returns.id = return_lines.return_id
+                 WHERE return_lines.line_id = lines.id AND returns.receipt_number <= ?2))",
+        )?
+        .query_row(params![done.sale_id.to_string(), done.receipt_number], |row| row.get(0))?)
 }
 
 fn insert_parts(tx: &Connection, return_id: Uuid, plan: &Plan) -> Result<(), TillError> {

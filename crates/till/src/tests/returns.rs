@@ -108,6 +108,24 @@ async fn lines_and_quantities_come_back_in_parts_and_never_more_than_is_left() -
 }
 
 #[tokio::test]
+async fn a_click_for_the_whole_is_the_same_only_as_one_that_took_all_that_was_left() -> Checked {
+    let scene = Scene::new()?;
+    let sale = paid_by_card(&scene).await?;
+    let one = new(&sale, lines(&[(&sale, 0, Some("1"))]));
+    scene.till.return_goods(one.clone()).await?;
+    let whole = |of: &NewReturn| NewReturn { goods: ReturnedGoods::Whole, ..of.clone() };
+    let other = scene.till.return_goods(whole(&one)).await;
+    assert!(matches!(other, Err(TillError::IntentReused(_))), "{other:?}");
+    // What was asked for line by line and was all of it is the same as the whole.
+    let rest = new(&sale, lines(&[(&sale, 0, None), (&sale, 1, None)]));
+    let made = scene.till.return_goods(rest.clone()).await?;
+    assert_eq!(scene.till.return_goods(whole(&rest)).await?, made);
+    // The first is no more the whole for what came after it.
+    assert!(matches!(scene.till.return_goods(whole(&one)).await, Err(TillError::IntentReused(_))));
+    Ok(())
+}
+
+#[tokio::test]
 async fn twenty_clicks_make_one_return() -> Checked {
     let scene = Scene::new()?;
     let sale = paid_by_card(&scene).await?;
