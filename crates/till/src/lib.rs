@@ -113,7 +113,7 @@ pub use settings::{OfflineLimits, Settings};
 pub use settling::Settling;
 pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,
-    drawer::{Count, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
+    drawer::{Count, CountMade, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
     report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};

@@ -11,7 +11,7 @@ use crate::{
 use jiff::Timestamp;
 use protocol::Currency;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -119,6 +119,20 @@ pub struct Counted {
     /// What it should hold.
     pub expected: i64,
     /// What is too much, or with a minus missing.
+    pub difference: i64,
+}
+
+/// A count of the drawer as the report tells of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CountMade {
+    /// When.
+    pub at: Timestamp,
+    /// Who counted.
+    pub who: String,
+    /// What was counted.
+    pub counted: i64,
+    /// What was too much then, or with a minus missing.
     pub difference: i64,
 }
 
@@ -255,6 +269,22 @@ pub(crate) fn count(tx: &Connection, signature: &Signature, count: &Count) -> Re
     });
     audit::append(tx, signature, "drawer-counted", None, &details)?;
     Ok(Counted { shift: shift.number, counted, expected, difference })
+}
+
+/// The counts of a shift's drawer, the first one first.
+pub(crate) fn counts(conn: &Connection, number: i64) -> Result<Vec<CountMade>, TillError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT at, who, counted, counted - expected FROM drawer_counts WHERE shift = ?1 ORDER BY id",
+    )?;
+    let rows = statement.query_map([number], |row| {
+        Ok(CountMade {
+            at: columns::timestamp(row, 0)?,
+            who: row.get(1)?,
+            counted: row.get(2)?,
+            difference: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// What coins and notes are worth together, if that is an amount.

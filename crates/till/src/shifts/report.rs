@@ -1,7 +1,11 @@
 //! The report of a shift: X while it runs, Z at its end. Made of what is in the file and of nothing else, so that it agrees with the sum over
 //! the sales of the shift.
 
-use super::{Shift, expected};
+use super::{
+    Shift,
+    drawer::{CountMade, counts},
+    expected,
+};
 use crate::{
     OperationQuery, State, TenderKind, TillError, audit, audit::Signature, columns, operations, settings,
     tenders::TenderState,
@@ -126,7 +130,7 @@ pub struct TaxTotal {
 }
 
 /// The drawer of a shift, in minor units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drawer {
     /// What it began with.
@@ -151,6 +155,9 @@ pub struct Drawer {
     pub difference: Option<i64>,
     /// How often it was counted.
     pub counts: i64,
+    /// Each of these counts, the first one first: who counts again once the difference was told makes it go away, and it shows here.
+    #[serde(default)]
+    pub each_count: Vec<CountMade>,
 }
 
 /// Sales in another currency than the shift's.
@@ -351,6 +358,7 @@ fn drawer(conn: &Connection, shift: &Shift, cash_of_sales: i64) -> Result<Drawer
         counted: None,
         difference: None,
         counts: sum("SELECT count(*) FROM drawer_counts WHERE shift = ?1")?,
+        each_count: counts(conn, shift.number)?,
     })
 }
 

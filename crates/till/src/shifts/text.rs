@@ -122,9 +122,21 @@ impl ShiftReport {
             let times =
                 if drawer.counts == 1 { String::new() } else { format!(" (the last of {} counts)", drawer.counts) };
             lines.push(apart(&format!("Counted{times}"), &self.amount(counted)));
-            let sign = if difference > 0 { "+" } else { "" };
-            lines.push(apart("Difference", &format!("{sign}{}", self.amount(difference))));
+            lines.push(apart("Difference", &self.signed(difference)));
         }
+        if !drawer.each_count.is_empty() {
+            lines.push("Counts".to_owned());
+        }
+        for one in &drawer.each_count {
+            lines.push(apart(&format!("  {}", self.at(one.at)), &self.amount(one.counted)));
+            lines.push(apart(&format!("  by {}", one.who), &self.signed(one.difference)));
+        }
+    }
+
+    /// A difference, with its sign.
+    fn signed(&self, minor_units: i64) -> String {
+        let sign = if minor_units > 0 { "+" } else { "" };
+        format!("{sign}{}", self.amount(minor_units))
     }
 
     fn write_unsettled(&self, lines: &mut Vec<String>) {

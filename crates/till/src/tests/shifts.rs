@@ -108,6 +108,11 @@ async fn a_shift_from_its_float_to_its_z_report() -> Checked {
         (z.kind, z.sales, z.drawer.counted, z.drawer.difference, z.drawer.counts),
         (ReportKind::Z, 4, Some(8_470), Some(0), 2)
     );
+    // Of the first count there is not only that it was.
+    let each: Vec<_> = z.drawer.each_count.iter().map(|one| (one.who.as_str(), one.counted, one.difference)).collect();
+    assert_eq!(each, [("cashier", 7_860, -20), ("cashier", 8_470, 0)]);
+    let text = z.text();
+    assert!(text.contains("  by cashier                         -0.20"), "{text}");
 
     // The same again is the same, also later, and under other settings.
     till.save_settings(Settings { shop_name: "Another".into(), ..till.settings().await? }).await?;
