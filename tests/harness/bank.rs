@@ -141,8 +141,16 @@ impl Bank {
 
     /// How often the rules set have fired, together.
     pub(crate) async fn hits(&self) -> Result<u64> {
-        let shown: Value =
-            self.http.get(format!("{}/lab/faults", self.url)).send().await?.error_for_status()?.json().await?;
+        self.hits_of(&self.url).await
+    }
+
+    /// How often the rules set at the gateway have fired, together.
+    pub(crate) async fn gateway_hits(&self) -> Result<u64> {
+        self.hits_of(&self.gateway_url).await
+    }
+
+    async fn hits_of(&self, url: &str) -> Result<u64> {
+        let shown: Value = self.http.get(format!("{url}/lab/faults")).send().await?.error_for_status()?.json().await?;
         let rules = shown.as_array().context("the lab shows no list")?;
         Ok(rules.iter().filter_map(|rule| rule["hits"].as_u64()).sum())
     }
