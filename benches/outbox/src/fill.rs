@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use measure::rows::Template;
+use measure::rows::{self, Template};
 use protocol::Key;
 use rusqlite::{Connection, types::Value};
 use std::{
@@ -127,7 +127,7 @@ impl Patterns {
 /// Makes a file with that many final operations, and some open ones beside them where there are any.
 pub(crate) fn file(path: &Path, patterns: &Patterns, operations: u64, end: &CancellationToken) -> Result<()> {
     drop(Store::open(path, &queue::schema())?);
-    fast(path, |db| {
+    rows::fast(path, |db| {
         in_batches(db, operations, end, |number| {
             let name = Name::new(spread(number, operations));
             patterns.settled.insert(db, &patterns.settled.copy(&name))
@@ -158,28 +158,6 @@ pub(crate) fn in_batches(
         db.execute_batch("COMMIT")?;
     }
     Ok(())
-}
-
-/// Works on a file without syncs, its triggers out of the way, and then makes all of it durable.
-pub(crate) fn fast(path: &Path, work: impl FnOnce(&Connection) -> Result<()>) -> Result<()> {
-    let db = Connection::open(path)?;
-    db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; PRAGMA foreign_keys = OFF")?;
-    db.set_prepared_statement_cache_capacity(64);
-    let triggers: Vec<(String, String)> = db
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for (name, _) in &triggers {
-        db.execute_batch(&format!("DROP TRIGGER {name}"))?;
-    }
-    work(&db)?;
-    for (_, sql) in &triggers {
-        db.execute_batch(sql)?;
-    }
-    db.execute_batch("PRAGMA synchronous = FULL")?;
-    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    drop(db);
-    Ok(File::open(path)?.sync_all()?)
 }
 
 /// The same file once more, to the byte.

@@ -12,7 +12,7 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
-use measure::rows::Template;
+use measure::rows::{self, Template};
 use protocol::{Amount, CardToken, Currency};
 use rusqlite::{Connection, params_from_iter, types::Value};
 use std::{
@@ -218,7 +218,7 @@ pub(crate) async fn folder(stage: &mut Stage, charges: u64) -> Result<PathBuf> {
 }
 
 fn fill_folder(path: &Path, intent: Uuid, charges: u64, end: &CancellationToken) -> Result<()> {
-    fill::fast(path, |db| {
+    rows::fast(path, |db| {
         let pattern = Sale::read(db, intent)?;
         let last = |series: &str| {
             db.query_row("SELECT last FROM counters WHERE name = ?1", [series], |row| row.get::<_, i64>(0))

@@ -5,7 +5,9 @@
 mod catalogue;
 mod report;
 mod run;
+mod sales;
 mod search;
+mod sold;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,10 @@
 //! The tables.
 
-use crate::search::Typed;
+use crate::{
+    sales::{Done, Shop},
+    search::Typed,
+};
+use anyhow::{Context, Result};
 use measure::{
     latency::Latencies,
     table::{self, Table},
@@ -48,4 +52,32 @@ pub(crate) fn search(all: &[Searched]) -> String {
 pub(crate) fn slowest(searched: &Searched) -> Option<(Typed, f64)> {
     let all = searched.latencies.iter().map(|(typed, latencies)| (*typed, latencies.quantile_ms(0.99)));
     all.max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// How much longer anything may take over a file with many sales than over one with next to none.
+const TIMES_MAX: f64 = 1.5;
+
+/// A table of what was done over the files, each beside the first of them.
+pub(crate) fn sales(shops: &[Shop]) -> Result<String> {
+    let wanted = format!("at most {TIMES_MAX:.1} ×");
+    let mut table = Table::new(&["done", "sales in the file", "p50, ms", "p99, ms", "× the first, p50", &wanted]);
+    for done in Done::ALL {
+        let mut first = None;
+        for shop in shops {
+            let latencies = shop.latencies(done).context("not measured")?;
+            let (p50, p99) = (latencies.quantile_ms(0.5), latencies.quantile_ms(0.99));
+            let times = p50 / *first.get_or_insert(p50);
+            table.row(vec![
+                done.name().to_owned(),
+                table::count(shop.sales),
+                format!("{p50:.2}"),
+                format!("{p99:.2}"),
+                format!("{times:.2}"),
+                if times <= TIMES_MAX { "met" } else { "missed" }.to_owned(),
+            ]);
+        }
+    }
+    let made: Vec<String> =
+        shops.iter().map(|shop| format!("{} in {:.1} s", table::count(shop.sales), shop.made_s)).collect();
+    Ok(format!("{}\nFiles made: {}.\n", table.text(), made.join(", ")))
 }

@@ -3,25 +3,56 @@
 use crate::{
     catalogue,
     report::{self, SEARCH_MAX_MS, Searched},
+    sales,
     search::{self, Typed},
 };
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use measure::{document, machine};
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 use till::{ImportMode, Till};
 
 /// The name of the generated part about the search.
 const SEARCH: &str = "bench till search";
+/// The name of the generated part about many sales.
+const SALES: &str = "bench till sales";
 /// Articles in the catalogues that are searched.
 const SIZES: [usize; 2] = [50, 50_000];
 
-/// Measures the till's search over catalogues of 50 and of 50,000 articles. Writes the table into docs/PERFORMANCE.md.
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The search over catalogues of 50 and of 50,000 articles
+    Search,
+    /// Everything over files with few sales and with many
+    Sales,
+}
+
+/// Measures the till's search over catalogues of 50 and of 50,000 articles, and what is done at it over files with no sales and with up to
+/// a million. Writes the tables into docs/PERFORMANCE.md.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Few searches in small catalogues, to see that it works; writes nothing
+    /// Few searches in small catalogues and few sales, to see that it works; writes nothing
     #[arg(long)]
     quick: bool,
+    /// Only this part
+    #[arg(long)]
+    only: Option<Part>,
+    /// Completed sales in the files that are compared with the first
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "0,100000,1000000",
+        conflicts_with = "quick"
+    )]
+    sales: Vec<u64>,
+    /// Rounds over these files
+    #[arg(long, value_name = "N", default_value_t = 30, conflicts_with = "quick")]
+    rounds: usize,
     /// Searches of each kind
     #[arg(long, value_name = "N", default_value_t = 500, conflicts_with = "quick")]
     times: usize,
@@ -44,10 +75,29 @@ async fn all(options: &Options) -> Result<()> {
     let place = options.dir.clone().unwrap_or_else(|| PathBuf::from("target"));
     std::fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
     let folder = tempfile::Builder::new().prefix("till-bench-").tempdir_in(&place)?;
+    let mut parts = Vec::new();
+    if options.only != Some(Part::Sales) {
+        parts.push((SEARCH, search_tables(options, folder.path()).await?));
+    }
+    if options.only != Some(Part::Search) {
+        let (sizes, rounds) = if options.quick { (&[0, 2_000][..], 2) } else { (&options.sales[..], options.rounds) };
+        let table = report::sales(&sales::measure(folder.path(), sizes, rounds).await?)?;
+        println!("\n{table}");
+        parts.push((SALES, table));
+    }
+    if !options.quick {
+        let machine = machine::describe(folder.path(), machine::sync_time(folder.path())?)?;
+        let parts = parts.into_iter().map(|(name, table)| (name, format!("{machine}\n\n{table}")));
+        document::write(&options.document, &parts.collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+async fn search_tables(options: &Options, folder: &Path) -> Result<String> {
     let (sizes, times) = if options.quick { ([50, 1_000], 20) } else { (SIZES, options.times) };
     let mut searched = Vec::new();
     for articles in sizes {
-        searched.push(searches(&folder.path().join(articles.to_string()), articles, times).await?);
+        searched.push(searches(&folder.join(articles.to_string()), articles, times).await?);
     }
     let table = report::search(&searched);
     println!("\n{table}");
@@ -56,14 +106,10 @@ async fn all(options: &Options) -> Result<()> {
         println!("{} articles: the slowest is {}, {ms:.1} ms", all.articles, typed.name());
         ensure!(options.quick || ms < SEARCH_MAX_MS, "a search must take less than {SEARCH_MAX_MS} ms");
     }
-    if !options.quick {
-        let machine = machine::describe(folder.path(), machine::sync_time(folder.path())?)?;
-        document::write(&options.document, &[(SEARCH, format!("{machine}\n\n{table}"))])?;
-    }
-    Ok(())
+    Ok(table)
 }
 
-async fn searches(folder: &std::path::Path, articles: usize, times: usize) -> Result<Searched> {
+async fn searches(folder: &Path, articles: usize, times: usize) -> Result<Searched> {
     let till = Till::open(folder)?;
     let begin = Instant::now();
     let done = till.import_catalogue(catalogue::csv(articles).into_bytes(), ImportMode::Replace, |_| {}).await?;
