@@ -16,6 +16,7 @@ mod click;
 mod closing;
 mod counter;
 mod day;
+mod exports;
 mod goods;
 mod offline;
 mod paying;
