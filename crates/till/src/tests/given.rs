@@ -58,9 +58,11 @@ async fn a_part_of_everything_is_within_a_limit_in_percent_however_it_is_given()
     let (scene, _, anna) = staffed().await?;
     let till = &scene.till;
     for way in 0..3 {
-        // 0.19 of 1.85 and 0.22 of 2.20, ninety times each: the lines are rounded up, and more than 5.00 goes off.
-        till.add_article("CAF-101", Some("90")).await?;
-        let mut sale = till.add_article("BAK-201", Some("91")).await?;
+        // 14.01 of 140.06, twice, each rounded up: by line it is a cent more than 28.01 of the sum, and more than 5.00 all the same.
+        let line = till.add_article("DAI-401", Some("94")).await?.lines[0].id;
+        till.set_note(line, "cold").await?;
+        let mut sale = till.add_article("DAI-401", Some("94")).await?;
+        assert_eq!((sale.lines.len(), sale.total), (2, 28_012));
         match way {
             0 => sale = till.discount_sale(sale.id, percent("10")?).await?,
             1 => {
