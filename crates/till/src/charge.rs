@@ -83,7 +83,7 @@ pub(crate) fn charge(tx: &Connection, signature: &Signature, charge: &Charge) ->
         None => pay::reference(&settings, &sale)?,
     };
     let (tender_id, amount, card) = (charge.intent_id, charge.amount, charge.card.clone());
-    let new = NewCard { tender_id, amount, card, reference, replaces: None };
+    let new = NewCard { tender_id, amount, card, reference, replaces: None, collects: None };
     let Some(taking) = taking else { return pay::begin_card(tx, signature, &sale, new) };
     let operation = pay::begin_card_at(tx, &taking.signature, &sale, new, Some(signature.at))?;
     offline::mark(tx, &taking, tender_id, None)?;

@@ -4,7 +4,7 @@
 mod figures;
 mod listing;
 
-pub(crate) use figures::of_period;
+pub(crate) use figures::of_span;
 pub use figures::{LateFigures, LateTotal};
 pub use listing::{LateDeclines, LateQuery};
 pub(crate) use listing::{by_last, by_tender, list, of_operations};
@@ -228,8 +228,9 @@ fn begin(
     let at = signature.at.as_millisecond();
     let is_declined = matches!(state, LateState::Open | LateState::Settled);
     tx.prepare_cached(
-        "INSERT INTO late_declines (tender_id, last_tender_id, state, amount, returned, declined_at, ended_at, reason, written_off_by)
-         VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO late_declines (tender_id, last_tender_id, state, amount, returned, declined_at, declined_shift, ended_at, ended_shift,
+             reason, written_off_by)
+         SELECT ?1, ?1, ?2, ?3, ?4, ?5, iif(?5 IS NULL, NULL, number), ?6, iif(?6 IS NULL, NULL, number), ?7, ?8 FROM shift_now",
     )?
     .execute(params![
         tender.id.to_string(),
@@ -270,7 +271,8 @@ fn moved(
     let at = signature.at.as_millisecond();
     tx.prepare_cached(
         "UPDATE late_declines SET state = ?2, amount = amount - ?3, returned = returned + ?3,
-             declined_at = coalesce(declined_at, ?4), ended_at = ?5
+             declined_shift = coalesce(declined_shift, iif(?4 IS NULL, NULL, (SELECT number FROM shift_now))),
+             declined_at = coalesce(declined_at, ?4), ended_shift = iif(?5 IS NULL, NULL, (SELECT number FROM shift_now)), ended_at = ?5
          WHERE seq = ?1",
     )?
     .execute(params![
@@ -315,7 +317,7 @@ pub(crate) fn collect_again(
     let first = offline::card_tender(tx, row.tender_id)?;
     let sale = sales::by_id(tx, first.sale_id)?;
     if let Some(tender) = tenders::by_id(tx, collect.tender_id)? {
-        let is_same = collects(tx, &tender, row.tender_id)?;
+        let is_same = tender.collects == Some(row.tender_id);
         let amount = Amount::new(tender.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
         return if is_same { pay::again(tx, signature, &sale, &tender, amount, card) } else { Err(pay::reused()) };
     }
@@ -336,25 +338,14 @@ pub(crate) fn collect_again(
     }
     let amount = Amount::new(row.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
     let reference = pay::reference(&settings::read(tx)?, &sale)?;
-    let (tender_id, replaces) = (collect.tender_id, Some(row.last_tender_id));
-    let operation = pay::begin_card(tx, signature, &sale, NewCard { tender_id, amount, card, reference, replaces })?;
+    let (tender_id, replaces, collects) = (collect.tender_id, Some(row.last_tender_id), Some(row.tender_id));
+    let new = NewCard { tender_id, amount, card, reference, replaces, collects };
+    let operation = pay::begin_card(tx, signature, &sale, new)?;
     tx.prepare_cached("UPDATE late_declines SET state = 'collecting', last_tender_id = ?2 WHERE seq = ?1")?
         .execute(params![row.seq, tender_id.to_string()])?;
     let details = json!({"amount": row.amount, "by": tender_id});
     note(tx, signature, &first, Some(row.state), LateState::Collecting, details)?;
     Ok(operation)
-}
-
-/// Whether this tender was made in the place of that one, or of one that was, and so on.
-fn collects(conn: &Connection, tender: &TenderRow, first: Uuid) -> Result<bool, TillError> {
-    let mut replaced = tender.replaces;
-    while let Some(id) = replaced {
-        if id == first {
-            return Ok(true);
-        }
-        replaced = tenders::by_id(conn, id)?.and_then(|tender| tender.replaces);
-    }
-    Ok(false)
 }
 
 /// Gives a payment up that was taken offline: at once where it is known not to pay; else the bank is told to cancel it, and the loss is
@@ -394,7 +385,9 @@ fn give_up(
     let signature = &rights::allow(tx, signature, Right::WriteOff, Measure::Whole)?;
     let after = if row.state == LateState::Open { LateState::WrittenOff } else { LateState::WritingOff };
     tx.prepare_cached(
-        "UPDATE late_declines SET state = ?2, reason = ?3, written_off_by = ?4, ended_at = ?5 WHERE seq = ?1",
+        "UPDATE late_declines SET state = ?2, reason = ?3, written_off_by = ?4, ended_at = ?5,
+             ended_shift = iif(?5 IS NULL, NULL, (SELECT number FROM shift_now))
+         WHERE seq = ?1",
     )?
     .execute(params![
         row.seq,

@@ -67,6 +67,7 @@ mod schema;
 mod settings;
 mod settling;
 mod shifts;
+mod span;
 mod tenders;
 mod till;
 mod trouble;

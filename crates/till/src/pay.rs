@@ -134,7 +134,8 @@ pub(crate) fn card(tx: &Connection, signature: &Signature, payment: &CardPayment
     let sale = under_payment(tx, signature, sale)?;
     let reference = reference(&settings::read(tx)?, &sale)?;
     let replaces = tenders::to_replace(&tenders::of_sale(tx, sale.id)?);
-    begin_card(tx, signature, &sale, NewCard { tender_id: payment.tender_id, amount, card, reference, replaces })
+    let new = NewCard { tender_id: payment.tender_id, amount, card, reference, replaces, collects: None };
+    begin_card(tx, signature, &sale, new)
 }
 
 /// A card tender that is about to begin.
@@ -146,6 +147,8 @@ pub(crate) struct NewCard {
     pub(crate) reference: String,
     /// The tender in whose place it is made.
     pub(crate) replaces: Option<Uuid>,
+    /// The late decline that it collects.
+    pub(crate) collects: Option<Uuid>,
 }
 
 /// The tender and its operation, on a sale that is frozen.
@@ -166,7 +169,7 @@ pub(crate) fn begin_card_at(
     new: NewCard,
     accepted_offline_at: Option<Timestamp>,
 ) -> Result<Operation, TillError> {
-    let NewCard { tender_id, amount, card, reference, replaces } = new;
+    let NewCard { tender_id, amount, card, reference, replaces, collects } = new;
     let others = tenders::of_sale(tx, sale.id)?;
     check_parts(&others)?;
     let tender = TenderRow {
@@ -180,6 +183,7 @@ pub(crate) fn begin_card_at(
         change: None,
         reference: Some(reference),
         replaces,
+        collects,
         created_at: signature.at,
         taken_offline_at: None,
     };
@@ -193,6 +197,7 @@ pub(crate) fn begin_card_at(
         "sale": sale.number, "tender": tender.id, "kind": "card", "amount": tender.amount, "currency": sale.currency,
         "total": frozen_total(sale)?, "key": enqueued.operation.key,
         "short_code": enqueued.operation.short_code, "reference": tender.reference, "replaces": tender.replaces,
+        "collects": tender.collects,
         "accepted_offline": accepted_offline_at.is_some(),
     });
     audit::append(tx, signature, "payment-begun", Some(sale.id), &details)?;
@@ -311,6 +316,7 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
         change: Some(balance.change),
         reference: None,
         replaces: tenders::to_replace(&others),
+        collects: None,
         created_at: signature.at,
         taken_offline_at: None,
     };

@@ -7,7 +7,7 @@ pub(crate) mod legs;
 pub(crate) mod listing;
 
 pub use figures::ReturnFigures;
-pub(crate) use figures::of_period;
+pub(crate) use figures::of_span;
 pub(crate) use legs::{pay_out, try_again};
 pub use listing::{LegState, Return, ReturnLeg, ReturnLine, ReturnState};
 pub(crate) use listing::{by_id, by_leg, of_sale, owed};
@@ -284,8 +284,8 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let Plan { back, .. } = &plan;
     // Last: it closes what was saved before it, and the file checks that all of it adds up.
     tx.prepare_cached(
-        "INSERT INTO returns (id, sale_id, receipt_number, net, tax, tip, total, reason, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO returns (id, sale_id, receipt_number, net, tax, tip, total, reason, created_at, shift)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT number FROM shift_now))",
     )?
     .execute(params![
         new.id.to_string(),

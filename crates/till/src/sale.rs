@@ -9,7 +9,7 @@ use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Te
 use jiff::Timestamp;
 use protocol::Currency;
 use rusqlite::Connection;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// What a customer buys at once. All amounts in minor units of its currency.
@@ -106,7 +106,7 @@ pub struct SaleLine {
 }
 
 /// One rate of the tax table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaleTax {
     /// Percent, as the shortest decimal.
     pub rate: String,

@@ -6,6 +6,7 @@
 
 pub(crate) mod drawer;
 pub(crate) mod report;
+mod sums;
 pub(crate) mod text;
 pub(crate) mod written;
 

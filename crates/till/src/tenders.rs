@@ -96,6 +96,8 @@ pub(crate) struct TenderRow {
     /// What the bank was given for a card.
     pub(crate) reference: Option<String>,
     pub(crate) replaces: Option<Uuid>,
+    /// The tender that was declined after the goods were gone, and that this one collects again.
+    pub(crate) collects: Option<Uuid>,
     pub(crate) created_at: Timestamp,
     /// When its goods were handed over before the bank had answered.
     pub(crate) taken_offline_at: Option<Timestamp>,
@@ -110,7 +112,7 @@ impl TenderRow {
 
 const COLUMNS: &str =
     "tenders.id, sale_id, position, kind, state, amount, tendered, change, reference, replaces, created_at,
-    taken_offline.at";
+    taken_offline.at, collects";
 const ROWS: &str = "tenders LEFT JOIN taken_offline ON taken_offline.tender_id = tenders.id";
 
 fn tender(row: &Row<'_>) -> rusqlite::Result<TenderRow> {
@@ -127,6 +129,7 @@ fn tender(row: &Row<'_>) -> rusqlite::Result<TenderRow> {
         replaces: columns::optional_uuid(row, 9)?,
         created_at: columns::timestamp(row, 10)?,
         taken_offline_at: columns::optional_timestamp(row, 11)?,
+        collects: columns::optional_uuid(row, 12)?,
     })
 }
 
@@ -155,8 +158,8 @@ pub(crate) fn to_replace(tenders: &[TenderRow]) -> Option<Uuid> {
 pub(crate) fn insert(tx: &Connection, row: &TenderRow) -> Result<(), TillError> {
     tx.prepare_cached(
         "INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, reference, replaces,
-             created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
+             collects, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12, ?11, ?11)",
     )?
     .execute(params![
         row.id.to_string(),
@@ -169,7 +172,8 @@ pub(crate) fn insert(tx: &Connection, row: &TenderRow) -> Result<(), TillError> 
         row.change,
         row.reference,
         row.replaces.map(|id| id.to_string()),
-        row.created_at.as_millisecond()
+        row.created_at.as_millisecond(),
+        row.collects.map(|id| id.to_string())
     ])?;
     Ok(())
 }

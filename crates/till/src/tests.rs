@@ -2,6 +2,7 @@
 
 mod approved;
 mod audit_chain;
+mod audited;
 mod cart;
 mod chance;
 mod charge;
@@ -21,6 +22,7 @@ mod pay;
 mod people;
 mod queue;
 mod receipt;
+mod reconciling;
 mod reports;
 mod returns;
 mod settling;

@@ -1,7 +1,6 @@
-//! What late declines came to in a time, for the report of a shift.
+//! What late declines came to in a time or a shift.
 
-use crate::TillError;
-use jiff::Timestamp;
+use crate::{TillError, span::Span};
 use protocol::Currency;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ pub struct LateTotal {
     pub amount: i64,
 }
 
-/// What became of late declines in a time.
+/// What became of late declines in a time or a shift.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LateFigures {
@@ -29,13 +28,11 @@ pub struct LateFigures {
     pub open: LateTotal,
 }
 
-/// The late declines of one currency, from a moment on and before another.
-pub(crate) fn of_period(
-    conn: &Connection,
-    currency: Currency,
-    from: Timestamp,
-    before: Timestamp,
-) -> Result<LateFigures, TillError> {
+/// The late declines of one currency.
+pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Result<LateFigures, TillError> {
+    let (from, to) = span.ends();
+    let (declined, ended) =
+        (span.within("late.declined_at", "late.declined_shift"), span.within("late.ended_at", "late.ended_shift"));
     let sum = |amount: &str, which: &str| -> Result<LateTotal, TillError> {
         Ok(conn
             .prepare_cached(&format!(
@@ -43,19 +40,18 @@ pub(crate) fn of_period(
                  FROM late_declines AS late JOIN tenders ON tenders.id = late.tender_id JOIN sales ON sales.id = tenders.sale_id
                  WHERE {which} AND ?1 <= ?2 AND sales.currency = ?3"
             ))?
-            .query_row(params![from.as_millisecond(), before.as_millisecond(), currency.code()], |row| {
+            .query_row(params![from, to, currency.code()], |row| {
                 Ok(LateTotal { count: row.get(0)?, amount: row.get(1)? })
             })?)
     };
     Ok(LateFigures {
-        declined: sum("late.amount + late.returned", "late.declined_at >= ?1 AND late.declined_at < ?2")?,
+        declined: sum("late.amount + late.returned", &declined)?,
         // What settled because its goods came back was collected by nobody.
         collected: sum(
             "late.amount",
-            "late.ended_at >= ?1 AND late.ended_at < ?2 AND late.state = 'settled' AND late.declined_at IS NOT NULL
-                 AND late.amount > 0",
+            &format!("{ended} AND late.state = 'settled' AND late.declined_at IS NOT NULL AND late.amount > 0"),
         )?,
-        written_off: sum("late.amount", "late.ended_at >= ?1 AND late.ended_at < ?2 AND late.state = 'written_off'")?,
+        written_off: sum("late.amount", &format!("{ended} AND late.state = 'written_off'"))?,
         open: sum("late.amount", "late.ended_at IS NULL")?,
     })
 }

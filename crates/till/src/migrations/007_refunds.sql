@@ -92,7 +92,7 @@ BEGIN SELECT RAISE(ABORT, 'cash comes in multiples of the step'); END;
 -- last to get the money: the payment itself, then each that collects again. `attention`: the bank has not said whether it charged.
 -- `open`: nobody has done anything yet. `collecting`: another payment is with the bank. `settled`: nothing is owed any more.
 -- `writing_off`: given up before the bank's word, which is awaited. `written_off`: given up. `amount` is what is to be collected;
--- `returned`, what of it is not, as those goods came back before.
+-- `returned`, what of it is not, as those goods came back before. The shifts are those in which it was declined and came to its end.
 CREATE TABLE late_declines (
     seq            INTEGER PRIMARY KEY AUTOINCREMENT,
     tender_id      TEXT NOT NULL UNIQUE REFERENCES taken_offline (tender_id),
@@ -101,10 +101,13 @@ CREATE TABLE late_declines (
     amount         INTEGER NOT NULL CHECK (amount >= 0),
     returned       INTEGER NOT NULL CHECK (returned >= 0),
     declined_at    INTEGER,
+    declined_shift INTEGER,
     ended_at       INTEGER,
+    ended_shift    INTEGER,
     reason         TEXT CHECK (length(reason) BETWEEN 1 AND 200),
     written_off_by TEXT CHECK (written_off_by <> ''),
     CHECK ((ended_at IS NULL) = (state NOT IN ('settled', 'written_off'))),
+    CHECK ((ended_at IS NULL) = (ended_shift IS NULL) AND (declined_at IS NULL) = (declined_shift IS NULL)),
     CHECK (declined_at IS NOT NULL OR state IN ('attention', 'writing_off', 'settled')),
     CHECK (amount > 0 OR state = 'settled'),
     CHECK ((reason IS NULL) = (written_off_by IS NULL)),
@@ -114,6 +117,28 @@ CREATE TABLE late_declines (
 CREATE INDEX late_declines_open ON late_declines (seq) WHERE ended_at IS NULL;
 CREATE INDEX late_declines_by_decline ON late_declines (declined_at) WHERE declined_at IS NOT NULL;
 CREATE INDEX late_declines_by_end ON late_declines (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX late_declines_by_shift ON late_declines (declined_shift) WHERE declined_shift > 0;
+CREATE INDEX late_declines_by_shift_of_end ON late_declines (ended_shift) WHERE ended_shift > 0;
+
+-- What collects again what was declined late: it pays nothing that the sale did not come to when it completed.
+ALTER TABLE tenders ADD COLUMN collects TEXT REFERENCES late_declines (tender_id);
+CREATE INDEX tenders_that_collect ON tenders (collects) WHERE collects IS NOT NULL;
+
+CREATE TRIGGER tenders_keep_what_they_collect BEFORE UPDATE ON tenders
+WHEN NEW.collects IS NOT OLD.collects
+BEGIN SELECT RAISE(ABORT, 'a tender never changes but for its state'); END;
+
+CREATE TRIGGER late_declines_begin_in_a_shift BEFORE INSERT ON late_declines
+WHEN (NEW.declined_shift IS NOT NULL AND NEW.declined_shift IS NOT (SELECT number FROM shift_now))
+    OR (NEW.ended_shift IS NOT NULL AND NEW.ended_shift IS NOT (SELECT number FROM shift_now))
+BEGIN SELECT RAISE(ABORT, 'a late decline belongs to the shift in which it came up, and its end to that in which it ended'); END;
+
+CREATE TRIGGER late_declines_keep_their_shifts BEFORE UPDATE ON late_declines
+WHEN (NEW.declined_shift IS NOT OLD.declined_shift
+        AND (OLD.declined_shift IS NOT NULL OR NEW.declined_shift IS NOT (SELECT number FROM shift_now)))
+    OR (NEW.ended_shift IS NOT OLD.ended_shift
+        AND (OLD.ended_shift IS NOT NULL OR NEW.ended_shift IS NOT (SELECT number FROM shift_now)))
+BEGIN SELECT RAISE(ABORT, 'a late decline belongs to the shift in which it came up, and its end to that in which it ended'); END;
 
 CREATE TRIGGER late_declines_begin BEFORE INSERT ON late_declines
 WHEN NEW.last_tender_id IS NOT NEW.tender_id OR NOT EXISTS (
@@ -155,19 +180,21 @@ DROP TRIGGER tenders_begin_within_what_is_due;
 CREATE TRIGGER tenders_begin_within_what_is_due BEFORE INSERT ON tenders
 WHEN NEW.state IS NOT CASE NEW.kind WHEN 'card' THEN 'settling' ELSE 'taken' END
     OR CASE (SELECT state FROM sales WHERE id = NEW.sale_id)
-        WHEN 'paying' THEN
-            NEW.amount + (SELECT coalesce(sum(amount), 0) FROM tenders
+        WHEN 'paying' THEN NEW.collects IS NOT NULL
+            OR NEW.amount + (SELECT coalesce(sum(amount), 0) FROM tenders
                           WHERE sale_id = NEW.sale_id AND state NOT IN ('declined', 'cancelled'))
             > (SELECT total + CASE NEW.kind WHEN 'cash' THEN cash_step - 1 ELSE 0 END FROM sales WHERE id = NEW.sale_id)
         WHEN 'completed' THEN NEW.kind <> 'card' OR NOT EXISTS (
-            SELECT 1 FROM late_declines WHERE last_tender_id = NEW.replaces AND state = 'open' AND amount = NEW.amount)
+            SELECT 1 FROM late_declines
+            WHERE tender_id = NEW.collects AND last_tender_id = NEW.replaces AND state = 'open' AND amount = NEW.amount)
         ELSE 1 END
 BEGIN SELECT RAISE(ABORT, 'a tender is for a sale under payment and never over what is due'); END;
 
 ---- Given back
 
 -- What a customer brought back, once: its goods, and its legs, the ways in which the money goes back. Its parts are saved before it
--- in the same commit, and it closes them: from then on nothing of it changes.
+-- in the same commit, and it closes them: from then on nothing of it changes. What comes back while no shift is open, which is to cards
+-- alone, belongs to the next one, as everything does.
 CREATE TABLE returns (
     id             TEXT PRIMARY KEY CHECK (length(id) = 36),
     sale_id        TEXT NOT NULL REFERENCES sales (id),
@@ -178,11 +205,13 @@ CREATE TABLE returns (
     total          INTEGER NOT NULL CHECK (total >= 0),
     reason         TEXT CHECK (length(reason) BETWEEN 1 AND 200),
     created_at     INTEGER NOT NULL,
+    shift          INTEGER NOT NULL,
     CHECK (total = net + tax + tip)
 ) STRICT;
 
 CREATE INDEX returns_by_sale ON returns (sale_id, receipt_number);
 CREATE INDEX returns_by_time ON returns (created_at);
+CREATE INDEX returns_by_shift ON returns (shift) WHERE shift > 0;
 
 -- `amount` is with or without tax, as the total of its line.
 CREATE TABLE return_lines (
@@ -220,11 +249,13 @@ CREATE TABLE cash_refunds (
     instead_of TEXT UNIQUE REFERENCES refunds (id),
     amount     INTEGER NOT NULL CHECK (amount >= 0),
     rounding   INTEGER NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    shift      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX cash_refunds_by_return ON cash_refunds (return_id);
 CREATE INDEX cash_refunds_by_time ON cash_refunds (created_at);
+CREATE INDEX cash_refunds_by_shift ON cash_refunds (shift) WHERE shift > 0;
 CREATE UNIQUE INDEX cash_refunds_one_leg ON cash_refunds (return_id) WHERE instead_of IS NULL;
 
 CREATE TRIGGER return_lines_within_what_was_sold BEFORE INSERT ON return_lines
@@ -269,6 +300,14 @@ WHEN CASE
             AND NEW.amount % sales.cash_step = 0 AND abs(NEW.rounding) < sales.cash_step)
     END
 BEGIN SELECT RAISE(ABORT, 'a leg is paid out in cash once, after it was declined or cancelled, and never after it was tried again'); END;
+
+CREATE TRIGGER returns_in_a_shift BEFORE INSERT ON returns
+WHEN NEW.shift IS NOT (SELECT number FROM shift_now)
+BEGIN SELECT RAISE(ABORT, 'what comes back belongs to the shift in which it does'); END;
+
+CREATE TRIGGER cash_refunds_in_a_shift BEFORE INSERT ON cash_refunds
+WHEN NEW.shift IS NOT (SELECT number FROM shift_now)
+BEGIN SELECT RAISE(ABORT, 'what comes back belongs to the shift in which it does'); END;
 
 CREATE TRIGGER returns_of_completed_sales BEFORE INSERT ON returns
 WHEN (SELECT state FROM sales WHERE id = NEW.sale_id) IS NOT 'completed'

@@ -1,13 +1,13 @@
-//! What came back in a time, for the report of a shift.
+//! What came back in a time or a shift.
 
-use crate::{SaleTax, TillError, columns};
-use jiff::Timestamp;
+use crate::{SaleTax, TillError, Total, columns, span::Span};
 use protocol::Currency;
-use rusqlite::{Connection, params};
-use serde::Serialize;
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
-/// What came back in a time. Amounts in minor units of one currency.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What came back in a time or a shift. Amounts in minor units of one currency. What the returns came to and what rounding added is
+/// what goes back to cards and was handed over in cash.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReturnFigures {
     /// How many returns.
@@ -22,46 +22,64 @@ pub struct ReturnFigures {
     pub total: i64,
     /// The tax by its rate, lowest first.
     pub taxes: Vec<SaleTax>,
-    /// How often cash was handed over, also in the place of a card's refund.
-    pub cash_count: i64,
-    /// What was handed over in cash.
-    pub cash: i64,
-    /// What of that is there because of the coins that there are.
+    /// What of it goes back to cards, whatever the bank says of it.
+    pub cards: Total,
+    /// What of it was handed over in cash.
+    pub cash: Total,
+    /// What of that cash is there because of the coins that there are.
     pub rounding: i64,
+    /// What was handed over in the place of refunds to cards that did not go through, of these returns or of others.
+    pub paid_out: Total,
+    /// What of that is there because of the coins that there are.
+    pub paid_out_rounding: i64,
 }
 
-/// The returns of one currency, from a moment on and before another.
-pub(crate) fn of_period(
-    conn: &Connection,
-    currency: Currency,
-    from: Timestamp,
-    before: Timestamp,
-) -> Result<ReturnFigures, TillError> {
-    let period = params![from.as_millisecond(), before.as_millisecond(), currency.code()];
+/// The returns of one currency.
+pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Result<ReturnFigures, TillError> {
+    let (from, to) = span.ends();
+    let within = span.within("returns.created_at", "returns.shift");
+    let of_returns = format!("JOIN sales ON sales.id = returns.sale_id WHERE {within} AND sales.currency = ?3");
+    let period = params![from, to, currency.code()];
     let (returns, net, tax, tips, total) = conn
-        .prepare_cached(
+        .prepare_cached(&format!(
             "SELECT count(*), coalesce(sum(returns.net), 0), coalesce(sum(returns.tax), 0), coalesce(sum(returns.tip), 0),
                  coalesce(sum(returns.total), 0)
-             FROM returns JOIN sales ON sales.id = returns.sale_id
-             WHERE returns.created_at >= ?1 AND returns.created_at < ?2 AND sales.currency = ?3",
-        )?
+             FROM returns {of_returns}"
+        ))?
         .query_row(period, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
-    let (cash_count, cash, rounding) = conn
-        .prepare_cached(
-            "SELECT count(*), coalesce(sum(cash_refunds.amount), 0), coalesce(sum(cash_refunds.rounding), 0)
-             FROM cash_refunds JOIN returns ON returns.id = cash_refunds.return_id JOIN sales ON sales.id = returns.sale_id
-             WHERE cash_refunds.created_at >= ?1 AND cash_refunds.created_at < ?2 AND sales.currency = ?3",
-        )?
-        .query_row(period, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let mut statement = conn.prepare_cached(
+    let cards = conn
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(refunds.amount), 0)
+             FROM returns JOIN refunds ON refunds.return_id = returns.id AND refunds.replaces IS NULL {of_returns}"
+        ))?
+        .query_row(period, |row| total_at(row, 0))?;
+    let mut statement = conn.prepare_cached(&format!(
         "SELECT return_taxes.rate, sum(return_taxes.net), sum(return_taxes.tax)
-         FROM returns JOIN return_taxes ON return_taxes.return_id = returns.id JOIN sales ON sales.id = returns.sale_id
-         WHERE returns.created_at >= ?1 AND returns.created_at < ?2 AND sales.currency = ?3
-         GROUP BY return_taxes.rate ORDER BY return_taxes.rate",
-    )?;
+         FROM returns JOIN return_taxes ON return_taxes.return_id = returns.id {of_returns}
+         GROUP BY return_taxes.rate ORDER BY return_taxes.rate"
+    ))?;
     let taxes = statement.query_map(period, |row| {
         Ok(SaleTax { rate: columns::rate(row, 0)?.to_string(), net: row.get(1)?, tax: row.get(2)? })
     })?;
     let taxes = taxes.collect::<Result<_, _>>()?;
-    Ok(ReturnFigures { returns, net, tax, tips, total, taxes, cash_count, cash, rounding })
+    let (cash, rounding) = handed_over(conn, currency, span, "IS NULL")?;
+    let (paid_out, paid_out_rounding) = handed_over(conn, currency, span, "IS NOT NULL")?;
+    Ok(ReturnFigures { returns, net, tax, tips, total, taxes, cards, cash, rounding, paid_out, paid_out_rounding })
+}
+
+fn total_at(row: &Row<'_>, at: usize) -> rusqlite::Result<Total> {
+    Ok(Total { count: row.get(at)?, amount: row.get(at + 1)? })
+}
+
+/// Cash of returns, or in the place of a card's refund.
+fn handed_over(conn: &Connection, currency: Currency, span: Span, instead_of: &str) -> Result<(Total, i64), TillError> {
+    let (from, to) = span.ends();
+    let within = span.within("cash.created_at", "cash.shift");
+    Ok(conn
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(cash.amount), 0), coalesce(sum(cash.rounding), 0)
+             FROM cash_refunds AS cash JOIN returns ON returns.id = cash.return_id JOIN sales ON sales.id = returns.sale_id
+             WHERE {within} AND sales.currency = ?3 AND cash.instead_of {instead_of}"
+        ))?
+        .query_row(params![from, to, currency.code()], |row| Ok((total_at(row, 0)?, row.get(2)?)))?)
 }

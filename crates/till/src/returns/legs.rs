@@ -122,7 +122,8 @@ struct CashOut {
 
 fn hand_over(tx: &Connection, signature: &Signature, currency: Currency, cash: &CashOut) -> Result<(), TillError> {
     tx.prepare_cached(
-        "INSERT INTO cash_refunds (id, return_id, instead_of, amount, rounding, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO cash_refunds (id, return_id, instead_of, amount, rounding, created_at, shift)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT number FROM shift_now))",
     )?
     .execute(params![
         cash.id.to_string(),

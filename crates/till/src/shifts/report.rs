@@ -1,19 +1,14 @@
 //! The report of a shift: X while it runs, Z at its end. Made of what is in the file and of nothing else, so that it agrees with the sum over
 //! the sales of the shift.
 
-use super::{
-    Shift,
-    drawer::{CountMade, counts},
-    expected,
-};
+use super::{Shift, drawer::CountMade, sums};
 use crate::{
-    OperationQuery, State, TenderKind, TillError, audit, audit::Signature, columns, operations, settings,
-    tenders::TenderState,
+    LateFigures, ReturnFigures, State, TenderKind, TillError, audit, audit::Signature, late, returns, settings,
+    span::Span,
 };
-use checkout::Rate;
 use jiff::{Timestamp, civil::Date};
 use protocol::{Currency, Key, Kind};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 /// Entries of the audit that tell of a sale that was dropped, or emptied.
@@ -30,7 +25,9 @@ pub enum ReportKind {
     Z,
 }
 
-/// The report of a shift. Amounts are minor units of its currency, sums are over the sales that completed in it.
+/// The report of a shift. Amounts are minor units of its currency, sums are over the sales that completed in it: what comes back, or is
+/// not paid after all, stands beside them in the shift in which that happens. What older programs did not tell apart is none in their
+/// reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShiftReport {
@@ -68,18 +65,27 @@ pub struct ShiftReport {
     pub total: i64,
     /// What cash rounding added, or with a minus took away. Total and rounding are what the tenders paid.
     pub rounding: i64,
-    /// What paid, by its kind.
+    /// What paid, by its kind, when the sales completed: what was accepted offline is among it.
     pub tenders: Vec<TenderTotal>,
+    /// What of it was accepted offline and had no final result when the report was made.
+    #[serde(default)]
+    pub offline_unsettled: Total,
     /// The tax, lowest rate first.
     pub taxes: Vec<TaxTotal>,
     /// What was taken off lines.
     pub line_discounts: i64,
     /// What was taken off whole sales.
     pub sale_discounts: i64,
-    /// Refunds to cards that the bank approved in this shift.
+    /// What came back in this shift, of whichever shift's sales. It is in no sum above.
+    #[serde(default)]
+    pub returns: ReturnFigures,
+    /// Refunds to cards that the bank approved in this shift, of whichever shift's returns.
     pub card_refunds: Total,
-    /// Refunds in cash.
+    /// What went out of the drawer for refunds.
     pub cash_refunds: Total,
+    /// What was declined in this shift after its goods were gone, collected and written off in it, and what of all shifts is still open.
+    #[serde(default)]
+    pub late: LateFigures,
     /// The drawer.
     pub drawer: Drawer,
     /// Sales that were dropped or emptied.
@@ -169,6 +175,9 @@ pub struct OtherCurrency {
     pub sales: i64,
     /// What they came to, in its minor units.
     pub total: i64,
+    /// What came back.
+    #[serde(default)]
+    pub returned: i64,
 }
 
 /// An operation without a final result.
@@ -187,6 +196,9 @@ pub struct Unsettled {
     pub amount: i64,
     /// Its currency.
     pub currency: Currency,
+    /// Its goods were handed over before the bank answered.
+    #[serde(default)]
+    pub accepted_offline: bool,
     /// The number of its sale.
     pub sale_number: Option<i64>,
     /// When it was clicked.
@@ -201,12 +213,12 @@ pub(super) fn make(
     kind: ReportKind,
 ) -> Result<ShiftReport, TillError> {
     let settings = settings::read(conn)?;
-    let sums = sums(conn, shift)?;
-    let tenders = tenders(conn, shift)?;
+    let sold = sums::sums(conn, shift)?;
+    let tenders = sums::tenders(conn, shift)?;
     let cash_of_sales = tenders.iter().filter(|sum| sum.kind == TenderKind::Cash).map(|sum| sum.amount).sum();
-    let (line_discounts, sale_discounts) = discounts(conn, shift)?;
-    let drawer = drawer(conn, shift, cash_of_sales)?;
-    let entries = |what: &[&str]| entries(conn, shift, what);
+    let (line_discounts, sale_discounts) = sums::discounts(conn, shift)?;
+    let drawer = sums::drawer(conn, shift, cash_of_sales)?;
+    let entries = |what: &[&str]| sums::entries(conn, shift, what);
     let (audit_seq, audit_hash) = audit::head(conn)?;
     Ok(ShiftReport {
         kind,
@@ -220,196 +232,28 @@ pub(super) fn make(
         opened_by: shift.opened_by.clone(),
         made_at: signature.at,
         made_by: signature.who().to_owned(),
-        sales: sums.sales,
-        net: sums.net,
-        tax: sums.tax,
-        tips: sums.tips,
-        total: sums.total,
-        rounding: sums.rounding,
+        sales: sold.sales,
+        net: sold.net,
+        tax: sold.tax,
+        tips: sold.tips,
+        total: sold.total,
+        rounding: sold.rounding,
         tenders,
-        taxes: taxes(conn, shift)?,
+        offline_unsettled: sums::offline_unsettled(conn, shift)?,
+        taxes: sums::taxes(conn, shift)?,
         line_discounts,
         sale_discounts,
-        card_refunds: card_refunds(conn, shift)?,
-        cash_refunds: moved(conn, shift, "refund")?,
+        returns: returns::of_span(conn, shift.currency, Span::Shift(shift.number))?,
+        card_refunds: sums::card_refunds(conn, shift)?,
+        cash_refunds: sums::moved(conn, shift, "refund")?,
+        late: late::of_span(conn, shift.currency, Span::Shift(shift.number))?,
         drawer,
         drops: entries(&DROPS)?,
-        overrides: overrides(conn, shift)?,
+        overrides: sums::overrides(conn, shift)?,
         no_sales: entries(&NO_SALES)?,
-        other_currencies: other_currencies(conn, shift)?,
-        unsettled: unsettled(conn)?,
+        other_currencies: sums::other_currencies(conn, shift)?,
+        unsettled: sums::unsettled(conn)?,
         audit_seq,
         audit_hash: super::hex(&audit_hash),
     })
-}
-
-struct Sums {
-    sales: i64,
-    net: i64,
-    tax: i64,
-    tips: i64,
-    total: i64,
-    rounding: i64,
-}
-
-/// The sales of the shift, in its currency. SQLite's `sum` of integers fails where it does not fit.
-fn sums(conn: &Connection, shift: &Shift) -> Result<Sums, TillError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT count(*), coalesce(sum(net), 0), coalesce(sum(tax), 0), coalesce(sum(tip), 0), coalesce(sum(total), 0),
-                 coalesce(sum(rounding), 0)
-             FROM sales WHERE shift = ?1 AND shift > 0 AND currency = ?2",
-        )?
-        .query_row(params![shift.number, shift.currency.code()], |row| {
-            Ok(Sums {
-                sales: row.get(0)?,
-                net: row.get(1)?,
-                tax: row.get(2)?,
-                tips: row.get(3)?,
-                total: row.get(4)?,
-                rounding: row.get(5)?,
-            })
-        })?)
-}
-
-fn tenders(conn: &Connection, shift: &Shift) -> Result<Vec<TenderTotal>, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT tenders.kind, count(*), sum(tenders.amount) FROM sales JOIN tenders ON tenders.sale_id = sales.id
-         WHERE sales.shift = ?1 AND sales.shift > 0 AND sales.currency = ?2 AND tenders.state IN (?3, ?4)
-         GROUP BY tenders.kind ORDER BY tenders.kind",
-    )?;
-    let paid = [TenderState::Approved.as_str(), TenderState::Taken.as_str()];
-    let rows = statement.query_map(params![shift.number, shift.currency.code(), paid[0], paid[1]], |row| {
-        Ok(TenderTotal { kind: columns::word(row, 0, TenderKind::read)?, count: row.get(1)?, amount: row.get(2)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn taxes(conn: &Connection, shift: &Shift) -> Result<Vec<TaxTotal>, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT sale_taxes.rate, sum(sale_taxes.net), sum(sale_taxes.tax)
-         FROM sales JOIN sale_taxes ON sale_taxes.sale_id = sales.id
-         WHERE sales.shift = ?1 AND sales.shift > 0 AND sales.currency = ?2 GROUP BY sale_taxes.rate ORDER BY sale_taxes.rate",
-    )?;
-    let rows = statement.query_map(params![shift.number, shift.currency.code()], |row| {
-        let rate: Rate = columns::rate(row, 0)?;
-        Ok(TaxTotal { rate: rate.to_string(), net: row.get(1)?, tax: row.get(2)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn discounts(conn: &Connection, shift: &Shift) -> Result<(i64, i64), TillError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT coalesce(sum(lines.discount), 0), coalesce(sum(lines.sale_discount), 0)
-             FROM sales JOIN lines ON lines.sale_id = sales.id
-             WHERE sales.shift = ?1 AND sales.shift > 0 AND sales.currency = ?2",
-        )?
-        .query_row(params![shift.number, shift.currency.code()], |row| Ok((row.get(0)?, row.get(1)?)))?)
-}
-
-fn overrides(conn: &Connection, shift: &Shift) -> Result<i64, TillError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT count(*) FROM sales JOIN lines ON lines.sale_id = sales.id
-             WHERE sales.shift = ?1 AND sales.shift > 0 AND lines.list_price IS NOT NULL",
-        )?
-        .query_row([shift.number], |row| row.get(0))?)
-}
-
-fn card_refunds(conn: &Connection, shift: &Shift) -> Result<Total, TillError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT count(*), coalesce(sum(refunds.amount), 0)
-             FROM refunds JOIN tenders ON tenders.id = refunds.tender_id JOIN sales ON sales.id = tenders.sale_id
-             WHERE refunds.shift = ?1 AND refunds.shift > 0 AND sales.currency = ?2",
-        )?
-        .query_row(params![shift.number, shift.currency.code()], |row| {
-            Ok(Total { count: row.get(0)?, amount: row.get(1)? })
-        })?)
-}
-
-/// What went through the drawer beside the sales, of one kind.
-fn moved(conn: &Connection, shift: &Shift, kind: &str) -> Result<Total, TillError> {
-    Ok(conn
-        .prepare_cached("SELECT count(*), coalesce(sum(amount), 0) FROM drawer_moves WHERE shift = ?1 AND kind = ?2")?
-        .query_row(params![shift.number, kind], |row| Ok(Total { count: row.get(0)?, amount: row.get(1)? }))?)
-}
-
-fn drawer(conn: &Connection, shift: &Shift, cash_of_sales: i64) -> Result<Drawer, TillError> {
-    let sum = |sql: &str| -> Result<i64, TillError> {
-        Ok(conn.prepare_cached(sql)?.query_row([shift.number], |row| row.get(0))?)
-    };
-    Ok(Drawer {
-        float_amount: shift.float_amount,
-        cash_of_sales,
-        cash_of_open_sales: sum(
-            "SELECT coalesce(sum(tenders.amount), 0) FROM tenders JOIN sales ON sales.id = tenders.sale_id
-             WHERE tenders.shift = ?1 AND tenders.shift > 0 AND sales.shift IS NOT tenders.shift",
-        )?,
-        cash_of_earlier_shifts: sum(
-            "SELECT coalesce(sum(tenders.amount), 0) FROM sales JOIN tenders ON tenders.sale_id = sales.id
-             WHERE sales.shift = ?1 AND sales.shift > 0 AND tenders.kind = 'cash' AND tenders.shift IS NOT sales.shift",
-        )?,
-        cash_in: moved(conn, shift, "in")?.amount,
-        cash_out: moved(conn, shift, "out")?.amount,
-        cash_refunds: moved(conn, shift, "refund")?.amount,
-        expected: expected(conn, shift.number)?,
-        counted: None,
-        difference: None,
-        counts: sum("SELECT count(*) FROM drawer_counts WHERE shift = ?1")?,
-        each_count: counts(conn, shift.number)?,
-    })
-}
-
-/// How many entries of these kinds the audit has since the shift was opened.
-fn entries(conn: &Connection, shift: &Shift, what: &[&str]) -> Result<i64, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT count(*) FROM audit WHERE seq > (SELECT opened_seq FROM shifts WHERE number = ?1) AND what = ?2",
-    )?;
-    what.iter().try_fold(0, |sum, what| {
-        let found: i64 = statement.query_row(params![shift.number, what], |row| row.get(0))?;
-        Ok(sum + found)
-    })
-}
-
-fn other_currencies(conn: &Connection, shift: &Shift) -> Result<Vec<OtherCurrency>, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT currency, count(*), sum(total) FROM sales WHERE shift = ?1 AND shift > 0 AND currency <> ?2
-         GROUP BY currency ORDER BY currency",
-    )?;
-    let rows = statement.query_map(params![shift.number, shift.currency.code()], |row| {
-        Ok(OtherCurrency { currency: columns::currency(row, 0)?, sales: row.get(1)?, total: row.get(2)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Everything without a final result, the oldest first.
-fn unsettled(conn: &Connection) -> Result<Vec<Unsettled>, TillError> {
-    let mut found = Vec::new();
-    for state in [State::Saved, State::Sending, State::Unknown, State::NeedsAttention] {
-        let mut query = OperationQuery { state: Some(state), oldest_first: true, ..OperationQuery::default() };
-        loop {
-            let page = operations::list(conn, &query)?;
-            query.after = page.operations.last().map(|operation| operation.seq);
-            found.extend(page.operations);
-            if !page.more {
-                break;
-            }
-        }
-    }
-    found.sort_by_key(|operation| operation.seq);
-    Ok(found
-        .into_iter()
-        .map(|operation| Unsettled {
-            key: operation.key,
-            short_code: operation.short_code,
-            kind: operation.kind,
-            state: operation.state,
-            amount: operation.amount,
-            currency: operation.currency,
-            sale_number: operation.sale_number,
-            created_at: operation.created_at,
-        })
-        .collect())
 }

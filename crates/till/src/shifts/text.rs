@@ -19,8 +19,10 @@ impl ShiftReport {
         let mut lines = Vec::new();
         self.write_head(&mut lines);
         self.write_sales(&mut lines);
+        self.write_returns(&mut lines);
         self.write_taxes(&mut lines);
         self.write_drawer(&mut lines);
+        self.write_late(&mut lines);
         self.write_unsettled(&mut lines);
         lines.push(rule());
         lines.push(apart("Audit entry", &self.audit_seq.to_string()));
@@ -41,6 +43,13 @@ impl ShiftReport {
     fn line(&self, name: &str, minor_units: i64, lines: &mut Vec<String>) {
         if minor_units != 0 {
             lines.push(apart(name, &self.amount(minor_units)));
+        }
+    }
+
+    /// A name with how many, and an amount, where there is any.
+    fn sum(&self, name: &str, count: i64, minor_units: i64, lines: &mut Vec<String>) {
+        if count != 0 {
+            lines.push(apart(&format!("{name} ({count})"), &self.amount(minor_units)));
         }
     }
 
@@ -76,10 +85,22 @@ impl ShiftReport {
                 TenderKind::Cash => "Cash",
             };
             lines.push(apart(&format!("  {name} ({})", tender.count), &self.amount(tender.amount)));
+            if tender.kind == TenderKind::Card {
+                self.sum(
+                    "    accepted offline, open",
+                    self.offline_unsettled.count,
+                    self.offline_unsettled.amount,
+                    lines,
+                );
+            }
         }
         for other in &self.other_currencies {
             let total = format!("{} {}", format_amount(other.total, other.currency), other.currency);
             lines.push(apart(&format!("Also, not in these sums ({})", other.sales), &total));
+            if other.returned != 0 {
+                let returned = format!("{} {}", format_amount(-other.returned, other.currency), other.currency);
+                lines.push(apart("  Returned", &returned));
+            }
         }
         lines.push(rule());
         self.line("Discounts on lines", -self.line_discounts, lines);
@@ -93,19 +114,46 @@ impl ShiftReport {
         lines.push(rule());
     }
 
+    /// What came back, where anything did.
+    fn write_returns(&self, lines: &mut Vec<String>) {
+        let back = &self.returns;
+        if back.returns == 0 && back.paid_out.count == 0 {
+            return;
+        }
+        lines.push(apart("Returns", &back.returns.to_string()));
+        for (name, minor_units) in [("Net", back.net), ("Tax", back.tax), ("Tips", back.tips)] {
+            self.line(name, -minor_units, lines);
+        }
+        lines.push(apart(&format!("RETURNED {}", self.currency), &self.amount(-back.total)));
+        self.line("Cash rounding", -back.rounding, lines);
+        self.sum("  To cards", back.cards.count, -back.cards.amount, lines);
+        self.sum("  In cash", back.cash.count, -back.cash.amount, lines);
+        self.sum("Cash in place of cards", back.paid_out.count, -back.paid_out.amount, lines);
+        lines.push(apart("SALES LESS RETURNS", &self.amount(self.total.saturating_sub(back.total))));
+        lines.push(rule());
+    }
+
     fn write_taxes(&self, lines: &mut Vec<String>) {
         lines.push(columns(["Tax", "Net", "Tax", "Gross"]));
-        for tax in &self.taxes {
-            let rate = format!("{} %", tax.rate);
-            let [net, tax, gross] =
-                [tax.net, tax.tax, tax.net.saturating_add(tax.tax)].map(|minor_units| self.amount(minor_units));
+        let sold = self.taxes.iter().map(|tax| (&tax.rate, tax.net, tax.tax));
+        self.write_rates(sold, lines);
+        if !self.returns.taxes.is_empty() {
+            lines.push("Returned".to_owned());
+            self.write_rates(self.returns.taxes.iter().map(|tax| (&tax.rate, -tax.net, -tax.tax)), lines);
+        }
+        lines.push(rule());
+    }
+
+    fn write_rates<'a>(&self, rates: impl Iterator<Item = (&'a String, i64, i64)>, lines: &mut Vec<String>) {
+        for (rate, net, tax) in rates {
+            let rate = format!("{rate} %");
+            let [net, tax, gross] = [net, tax, net.saturating_add(tax)].map(|minor_units| self.amount(minor_units));
             if [&net, &tax, &gross].into_iter().all(|text| text.chars().count() < TAX_COLUMN) {
                 lines.push(columns([&rate, &net, &tax, &gross]));
             } else {
                 lines.extend([apart(&format!("{rate} Net"), &net), apart("  Tax", &tax), apart("  Gross", &gross)]);
             }
         }
-        lines.push(rule());
     }
 
     fn write_drawer(&self, lines: &mut Vec<String>) {
@@ -139,6 +187,24 @@ impl ShiftReport {
         format!("{sign}{}", self.amount(minor_units))
     }
 
+    /// What was declined after its goods were gone, where there is any.
+    fn write_late(&self, lines: &mut Vec<String>) {
+        let late = &self.late;
+        let sums = [
+            ("Declined", late.declined),
+            ("Collected again", late.collected),
+            ("Written off", late.written_off),
+            ("Still open, of all shifts", late.open),
+        ];
+        if sums.iter().all(|(_, total)| total.count == 0) {
+            return;
+        }
+        lines.extend([rule(), "DECLINED AFTER THE SALE".to_owned()]);
+        for (name, total) in sums {
+            self.sum(name, total.count, total.amount, lines);
+        }
+    }
+
     fn write_unsettled(&self, lines: &mut Vec<String>) {
         if self.unsettled.is_empty() {
             return;
@@ -150,6 +216,9 @@ impl ShiftReport {
             let amount = format!("{} {}", format_amount(one.amount, one.currency), one.currency);
             lines.push(apart(&format!("{} {}", one.short_code, self.at(one.created_at)), &amount));
             lines.push(format!("  {}", told(one)));
+            if one.accepted_offline {
+                lines.push("  accepted offline: its goods are gone".to_owned());
+            }
         }
     }
 }

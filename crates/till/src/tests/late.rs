@@ -324,39 +324,47 @@ async fn the_database_lets_a_late_decline_go_only_its_way() -> Checked {
     let scene = Scene::new()?;
     let (sale, late) = declined_late(&scene).await?;
     let file = scene.file()?;
-    let tender = |amount: i64, replaces: &str| {
+    let tender = |amount: i64, replaces: &str, collects: &str| {
         format!(
-            "INSERT INTO tenders (id, sale_id, position, kind, state, amount, reference, replaces, created_at, updated_at)
-             SELECT '00000000-0000-4000-8000-000000000000', sale_id, 2, kind, 'settling', {amount}, reference, {replaces}, 1, 1
+            "INSERT INTO tenders (id, sale_id, position, kind, state, amount, reference, replaces, collects, created_at, updated_at)
+             SELECT '00000000-0000-4000-8000-000000000000', sale_id, 2, kind, 'settling', {amount}, reference, {replaces}, {collects}, 1, 1
              FROM tenders"
         )
     };
-    refuses(&file, &tender(590, "NULL"), "a tender is for a sale under payment");
-    refuses(&file, &tender(589, "id"), "a tender is for a sale under payment");
-    refuses(&file, &tender(591, "id"), "a tender is for a sale under payment");
+    refuses(&file, &tender(590, "NULL", "id"), "a tender is for a sale under payment");
+    refuses(&file, &tender(589, "id", "id"), "a tender is for a sale under payment");
+    refuses(&file, &tender(591, "id", "id"), "a tender is for a sale under payment");
+    refuses(&file, &tender(590, "id", "NULL"), "a tender is for a sale under payment");
     for (change, reason) in [
         ("UPDATE late_declines SET amount = 1", "once"),
-        ("UPDATE late_declines SET state = 'settled', ended_at = 1", "once"),
+        ("UPDATE late_declines SET state = 'settled', ended_at = 1, ended_shift = 0", "once"),
         ("UPDATE late_declines SET state = 'collecting'", "once"),
         ("UPDATE late_declines SET state = 'attention'", "once"),
-        ("UPDATE late_declines SET state = 'written_off', ended_at = 1", "CHECK constraint failed"),
+        ("UPDATE late_declines SET state = 'written_off', ended_at = 1, ended_shift = 0", "CHECK constraint failed"),
+        (
+            "UPDATE late_declines SET state = 'written_off', reason = 'x', written_off_by = 'x', ended_at = 1, ended_shift = 7",
+            "belongs to the shift",
+        ),
+        ("UPDATE late_declines SET ended_shift = 0", "CHECK constraint failed"),
+        ("UPDATE tenders SET collects = id", "never changes but for its state"),
         ("UPDATE late_declines SET declined_at = 1", "once"),
         ("DELETE FROM late_declines", "never dropped"),
         (
-            "INSERT INTO late_declines (tender_id, last_tender_id, state, amount, returned, declined_at)
-             SELECT id, id, 'open', amount - 1, 0, 1 FROM tenders",
+            "INSERT INTO late_declines (tender_id, last_tender_id, state, amount, returned, declined_at, declined_shift)
+             SELECT id, id, 'open', amount - 1, 0, 1, 0 FROM tenders",
             "a late decline is of a completed sale",
         ),
     ] {
         refuses(&file, change, reason);
     }
     scene.till.write_off(late, "gone").await?;
-    for change in
-        ["UPDATE late_declines SET state = 'open', ended_at = NULL", "UPDATE late_declines SET reason = 'another'"]
-    {
+    for change in [
+        "UPDATE late_declines SET state = 'open', ended_at = NULL, ended_shift = NULL",
+        "UPDATE late_declines SET reason = 'another'",
+    ] {
         refuses(&file, change, "once");
     }
-    refuses(&file, &tender(590, "id"), "a tender is for a sale under payment");
+    refuses(&file, &tender(590, "id", "id"), "a tender is for a sale under payment");
     assert_eq!(sale.state, SaleState::Completed);
     Ok(())
 }

@@ -4,6 +4,8 @@ use super::{Checked, Scene};
 use crate::{Drawer, ReportKind, ShiftReport};
 
 const STORED: &str = include_str!("reports/z.json");
+/// What a till of version 6 put into its file: it told nothing of returns and late declines.
+const STORED_BY_6: &str = include_str!("reports/z_of_version_6.json");
 
 #[test]
 fn a_z_report_reads_as_committed() -> Checked {
@@ -18,6 +20,9 @@ fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
     let drawer = Drawer { counted: None, difference: None, counts: 0, each_count: Vec::new(), ..report.drawer };
     let quiet = ShiftReport {
         kind: ReportKind::X,
+        offline_unsettled: Default::default(),
+        returns: Default::default(),
+        late: Default::default(),
         line_discounts: 0,
         sale_discounts: 0,
         rounding: 0,
@@ -37,6 +42,16 @@ fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
 fn a_report_that_a_file_of_this_version_holds_can_be_read_and_is_the_same() -> Checked {
     let report: ShiftReport = serde_json::from_str(STORED)?;
     assert_eq!(serde_json::to_string(&report)?, STORED.trim_end());
+    Ok(())
+}
+
+#[test]
+fn a_report_of_an_older_version_is_read_with_what_it_tells() -> Checked {
+    let older: ShiftReport = serde_json::from_str(STORED_BY_6)?;
+    let now: ShiftReport = serde_json::from_str(STORED)?;
+    assert_eq!((older.total, older.rounding, &older.tenders), (now.total, now.rounding, &now.tenders));
+    assert_eq!((older.returns.returns, older.late.declined.count, older.offline_unsettled.count), (0, 0, 0));
+    assert!(!older.text().contains("RETURNED") && older.text().contains("Refunds to cards (2)"));
     Ok(())
 }
 

@@ -41,6 +41,11 @@ pub(super) fn assert_agrees(report: &ShiftReport) {
     assert_eq!(report.taxes.iter().map(|tax| tax.tax).sum::<i64>(), report.tax, "{report:?}");
     let cash = report.tenders.iter().find(|tender| tender.kind == TenderKind::Cash).map_or(0, |tender| tender.amount);
     assert_eq!(drawer.cash_of_sales, cash, "{report:?}");
+    let back = &report.returns;
+    assert_eq!(back.net + back.tax + back.tips, back.total, "{report:?}");
+    assert_eq!(back.total + back.rounding, back.cards.amount + back.cash.amount, "{report:?}");
+    assert_eq!(back.taxes.iter().map(|tax| tax.net).sum::<i64>(), back.net, "{report:?}");
+    assert_eq!(back.taxes.iter().map(|tax| tax.tax).sum::<i64>(), back.tax, "{report:?}");
     let expected = drawer.float_amount + drawer.cash_of_sales + drawer.cash_of_open_sales
         - drawer.cash_of_earlier_shifts
         + drawer.cash_in

@@ -4,7 +4,7 @@
 use crate::{
     CashPayment, CashTaken, CollectAgain, Event, LateDecline, LateDeclines, LateFigures, LateQuery, OfflineAsk,
     Operation, TakeOffline, TenderBegun, Till, TillError, audit::Signature, clock, instead, late, offline, operations,
-    pay,
+    pay, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -99,7 +99,7 @@ impl Till {
         from: Timestamp,
         before: Timestamp,
     ) -> Result<LateFigures, TillError> {
-        self.read(move |conn| late::of_period(conn, currency, from, before)).await
+        self.read(move |conn| late::of_span(conn, currency, Span::Time(from, before))).await
     }
 
     /// Collects again what was declined after the goods were gone, all of it, by another card payment of the same sale. The same

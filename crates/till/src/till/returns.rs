@@ -2,7 +2,7 @@
 
 use crate::{
     Event, NewReturn, Operation, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods, Till, TillError,
-    audit::Signature, operations, returns, sales,
+    audit::Signature, operations, returns, sales, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -118,6 +118,6 @@ impl Till {
         from: Timestamp,
         before: Timestamp,
     ) -> Result<ReturnFigures, TillError> {
-        self.read(move |conn| returns::of_period(conn, currency, from, before)).await
+        self.read(move |conn| returns::of_span(conn, currency, Span::Time(from, before))).await
     }
 }
