@@ -48,6 +48,7 @@ pub(crate) fn open_for_change(tx: &Connection, signature: &Signature) -> Result<
         SaleState::Paying => Err(frozen()),
         SaleState::Completed => Err(TillError::SaleChanged("this sale is completed: begin a new one".to_owned())),
         SaleState::Dropped => Err(dropped()),
+        SaleState::Voided => Err(voided()),
     }
 }
 
@@ -67,7 +68,12 @@ fn check_for_change(sale: &SaleRow) -> Result<(), TillError> {
         (SaleState::Paying, _) => Err(frozen()),
         (SaleState::Completed, _) => Err(TillError::SaleChanged("this sale is completed".to_owned())),
         (SaleState::Dropped, _) => Err(dropped()),
+        (SaleState::Voided, _) => Err(voided()),
     }
+}
+
+fn voided() -> TillError {
+    TillError::SaleChanged("this sale was voided: what was paid went back".to_owned())
 }
 
 fn dropped() -> TillError {
@@ -324,6 +330,7 @@ pub(crate) fn new_sale(tx: &Connection, signature: &Signature) -> Result<Sale, T
             sale::show(tx, &open_sale(tx, signature)?)
         }
         SaleState::Dropped => Err(dropped()),
+        SaleState::Voided => Err(voided()),
     }
 }
 
@@ -334,6 +341,7 @@ pub(crate) fn hold_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Res
     match sale.state {
         SaleState::Open => return Err(TillError::SaleChanged("only a sale under payment is put aside".to_owned())),
         SaleState::Dropped => return Err(dropped()),
+        SaleState::Voided => return Err(voided()),
         SaleState::Paying if !sale.held => {
             sales::set_held(tx, signature, id, true)?;
             audit::append(tx, signature, "sale-held", Some(id), &json!({"sale": sale.number}))?;
@@ -347,8 +355,10 @@ pub(crate) fn hold_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Res
 /// Takes a sale up again that was put aside. The one in front goes aside for it, or goes altogether where it is empty.
 pub(crate) fn resume_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Result<Sale, TillError> {
     let sale = sales::by_id(tx, id)?;
-    if sale.state == SaleState::Dropped {
-        return Err(dropped());
+    match sale.state {
+        SaleState::Dropped => return Err(dropped()),
+        SaleState::Voided => return Err(voided()),
+        SaleState::Open | SaleState::Paying | SaleState::Completed => {}
     }
     if sale.state == SaleState::Completed || !sale.held {
         // It was completed by the bank's answer or taken up meanwhile: there is nothing to swap, and it can be shown.
@@ -381,6 +391,7 @@ pub(crate) fn back_to_cart(tx: &Connection, signature: &Signature, id: Uuid) -> 
         SaleState::Open => {}
         SaleState::Completed => return Err(TillError::SaleChanged("this sale is completed".to_owned())),
         SaleState::Dropped => return Err(dropped()),
+        SaleState::Voided => return Err(voided()),
         SaleState::Paying => {
             if crate::tenders::of_sale(tx, id)?.iter().any(|tender| tender.state.counts()) {
                 return Err(frozen());

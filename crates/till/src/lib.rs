@@ -72,6 +72,7 @@ mod tenders;
 mod till;
 mod trouble;
 mod undo;
+mod voids;
 
 pub use alarms::Alarm;
 pub use amounts::format_amount;
@@ -103,8 +104,8 @@ pub use receipt::{CodePages, Language, Paper, Receipt, ReceiptForm};
 pub use refunds::Refund;
 pub use restore::Matched;
 pub use returns::{
-    CardPart, Goods, LegState, NewReturn, PricedGoods, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnLeg,
-    ReturnLine, ReturnLineBegun, ReturnState, ReturnedGoods,
+    CardPart, Goods, LegState, NewReturn, PaidOut, PricedGoods, PricedReturn, Return, ReturnBegun, ReturnFigures,
+    ReturnLeg, ReturnLine, ReturnLineBegun, ReturnState, ReturnedGoods,
 };
 pub use rights::{Limit, Measure, Right, RoleRight};
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
@@ -119,6 +120,7 @@ pub use shifts::{
 };
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Compared, Till, default_data_dir};
+pub use voids::{NewVoid, PricedVoid, SaleVoid, VoidFigures};
 
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,7 @@ pub(crate) fn drop_sale(tx: &Connection, signature: &Signature, id: Uuid) -> Res
             lines::thaw(tx, id)?;
         }
         SaleState::Completed => return Err(TillError::SaleChanged("this sale is completed".to_owned())),
+        SaleState::Voided => return Err(TillError::SaleChanged("this sale was voided".to_owned())),
         // The second click.
         SaleState::Dropped => return sale::show(tx, &cart::open_sale(tx, signature)?),
     }

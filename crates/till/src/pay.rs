@@ -98,6 +98,7 @@ pub(crate) fn due(conn: &Connection, sale: &SaleRow) -> Result<i64, TillError> {
     match sale.state {
         SaleState::Completed => Err(TillError::SaleChanged("this sale is completed: it is paid".to_owned())),
         SaleState::Dropped => Err(TillError::SaleChanged("this sale was dropped: begin a new one".to_owned())),
+        SaleState::Voided => Err(TillError::SaleChanged("this sale was voided: begin a new one".to_owned())),
         SaleState::Paying if rest == 0 && tender_rows.iter().any(|tender| tender.state.counts()) => {
             Err(TillError::SaleFrozen("this sale is being paid: wait for the bank's answer".to_owned()))
         }

@@ -31,27 +31,47 @@ pub struct Refund {
     pub amount: Amount,
 }
 
+/// Of what a leg is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LegOf {
+    /// Of goods that came back.
+    Return(Uuid),
+    /// Of a sale that was given up after a part was paid.
+    Void(Uuid),
+}
+
+impl LegOf {
+    /// As the columns `return_id` and `void_id` have it.
+    pub(crate) fn columns(self) -> (Option<String>, Option<String>) {
+        match self {
+            Self::Return(id) => (Some(id.to_string()), None),
+            Self::Void(id) => (None, Some(id.to_string())),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct RefundRow {
     pub(crate) id: Uuid,
     pub(crate) tender_id: Uuid,
     pub(crate) state: TenderState,
     pub(crate) amount: i64,
-    /// The return of which it is a leg; none where money alone is given back.
-    pub(crate) return_id: Option<Uuid>,
+    /// Of what it is a leg; of nothing where money alone is given back.
+    pub(crate) leg_of: Option<LegOf>,
     /// The refund in whose place it is.
     pub(crate) replaces: Option<Uuid>,
 }
 
-const COLUMNS: &str = "id, tender_id, state, amount, return_id, replaces";
+const COLUMNS: &str = "id, tender_id, state, amount, return_id, replaces, void_id";
 
 fn refund_row(row: &Row<'_>) -> rusqlite::Result<RefundRow> {
+    let (return_id, void_id) = (columns::optional_uuid(row, 4)?, columns::optional_uuid(row, 6)?);
     Ok(RefundRow {
         id: columns::uuid(row, 0)?,
         tender_id: columns::uuid(row, 1)?,
         state: columns::word(row, 2, TenderState::read)?,
         amount: row.get(3)?,
-        return_id: columns::optional_uuid(row, 4)?,
+        leg_of: return_id.map(LegOf::Return).or(void_id.map(LegOf::Void)),
         replaces: columns::optional_uuid(row, 5)?,
     })
 }
@@ -64,21 +84,26 @@ pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<Option<RefundRow>, Ti
     Ok(found)
 }
 
-/// The refunds to cards of a return, in the order of their saving.
-pub(crate) fn of_return(conn: &Connection, return_id: Uuid) -> Result<Vec<RefundRow>, TillError> {
+/// The refunds to cards of a return or a void, in the order of their saving.
+pub(crate) fn legs_of(conn: &Connection, leg_of: LegOf) -> Result<Vec<RefundRow>, TillError> {
+    let (column, id) = match leg_of {
+        LegOf::Return(id) => ("return_id", id),
+        LegOf::Void(id) => ("void_id", id),
+    };
     let mut statement =
-        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM refunds WHERE return_id = ?1 ORDER BY rowid"))?;
-    let rows = statement.query_map([return_id.to_string()], refund_row)?;
+        conn.prepare_cached(&format!("SELECT {COLUMNS} FROM refunds WHERE {column} = ?1 ORDER BY rowid"))?;
+    let rows = statement.query_map([id.to_string()], refund_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What of a card's tender is not given back yet. A part that went to a return stays its own, also where the bank refused it: it is
+/// What of a card's tender is not given back yet. A part that went to a return or a void stays its own, also where the bank refused it: it is
 /// tried again or paid out in cash.
 pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
     let given: i64 = conn
         .prepare_cached(
             "SELECT coalesce(sum(amount), 0) FROM refunds
-             WHERE tender_id = ?1 AND replaces IS NULL AND (return_id IS NOT NULL OR state NOT IN ('declined', 'cancelled'))",
+             WHERE tender_id = ?1 AND replaces IS NULL
+                 AND (return_id IS NOT NULL OR void_id IS NOT NULL OR state NOT IN ('declined', 'cancelled'))",
         )?
         .query_row([tender.id.to_string()], |row| row.get(0))?;
     Ok(tender.amount - given)
@@ -176,17 +201,17 @@ pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) ->
     operations::show(tx, &operation)
 }
 
-/// A leg of a return: what goes back to one card.
+/// A leg of a return or a void: what goes back to one card.
 pub(crate) struct NewLeg<'a> {
     pub(crate) id: Uuid,
-    pub(crate) return_id: Uuid,
+    pub(crate) leg_of: LegOf,
     /// The leg that did not go through, in whose place it is.
     pub(crate) replaces: Option<Uuid>,
     pub(crate) tender: &'a TenderRow,
     pub(crate) amount: i64,
 }
 
-/// Saves a leg of a return with its operation, which waits for its payment's end.
+/// Saves a leg with its operation, which waits for its payment's end.
 pub(crate) fn begin_leg(
     tx: &Connection,
     signature: &Signature,
@@ -213,17 +238,19 @@ fn insert(
     tender: &TenderRow,
     leg: Option<&NewLeg<'_>>,
 ) -> Result<(), TillError> {
+    let (return_id, void_id) = leg.map_or((None, None), |leg| leg.leg_of.columns());
     tx.prepare_cached(
-        "INSERT INTO refunds (id, tender_id, state, amount, return_id, replaces, created_at, updated_at)
-         VALUES (?1, ?2, 'settling', ?3, ?4, ?5, ?6, ?6)",
+        "INSERT INTO refunds (id, tender_id, state, amount, return_id, void_id, replaces, created_at, updated_at)
+         VALUES (?1, ?2, 'settling', ?3, ?4, ?7, ?5, ?6, ?6)",
     )?
     .execute(params![
         refund.intent_id.to_string(),
         tender.id.to_string(),
         refund.amount.get(),
-        leg.map(|leg| leg.return_id.to_string()),
+        return_id,
         leg.and_then(|leg| leg.replaces).map(|id| id.to_string()),
-        signature.at.as_millisecond()
+        signature.at.as_millisecond(),
+        void_id
     ])?;
     Ok(())
 }

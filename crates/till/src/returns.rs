@@ -8,9 +8,10 @@ pub(crate) mod listing;
 
 pub use figures::ReturnFigures;
 pub(crate) use figures::of_span;
-pub(crate) use legs::{pay_out, try_again};
+pub use legs::PaidOut;
+pub(crate) use legs::{CashOut, hand_over, paid_out, pay_out, try_again};
 pub use listing::{LegState, Return, ReturnLeg, ReturnLine, ReturnState};
-pub(crate) use listing::{by_id, by_leg, of_sale, owed};
+pub(crate) use listing::{by_id, legs, of_sale, owed, state};
 
 use crate::{
     Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, lines, lines::LineRow,

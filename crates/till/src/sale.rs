@@ -46,7 +46,8 @@ pub struct Sale {
     pub total: i64,
     /// What is paid: approved by the bank or taken in cash.
     pub paid: i64,
-    /// What no tender covers yet. A card payment that is not settled covers its amount: it may turn out to have paid.
+    /// What no tender covers yet; nothing once it is voided. A card payment that is not settled covers its amount: it may turn out to
+    /// have paid.
     pub due: i64,
     /// What is not to be paid any more, of a payment that was taken offline and then declined: it was written off, or its goods came
     /// back before.
@@ -231,7 +232,10 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
     let tender_rows = tenders::of_sale(conn, sale.id)?;
     let figures = figures(conn, sale, &line_rows)?;
     let waived = late::waived(conn, &tender_rows)?;
-    let (due, rounding) = rest(sale, figures.total, &tender_rows, waived)?;
+    let (due, rounding) = match sale.state {
+        SaleState::Voided => (0, 0),
+        _ => rest(sale, figures.total, &tender_rows, waived)?,
+    };
     let paid = tender_rows.iter().filter(|tender| tender.state.paid()).map(|tender| tender.amount).sum();
     Ok(Sale {
         id: sale.id,

@@ -20,6 +20,8 @@ pub enum SaleState {
     Completed,
     /// Given up, and never paid.
     Dropped,
+    /// Given up after a part was paid, and all of that given back.
+    Voided,
 }
 
 impl SaleState {
@@ -31,10 +33,11 @@ impl SaleState {
             Self::Paying => "paying",
             Self::Completed => "completed",
             Self::Dropped => "dropped",
+            Self::Voided => "voided",
         }
     }
 
-    /// The state of a row. One that was dropped is open there, which means that it was never paid.
+    /// The state of a row. One that was dropped is open there, which means that it was never paid, and one that was voided under payment.
     fn read(word: &str) -> Option<Self> {
         [Self::Open, Self::Paying, Self::Completed].into_iter().find(|state| state.as_str() == word)
     }
@@ -73,7 +76,7 @@ pub(crate) struct SaleRow {
 
 const COLUMNS: &str = "id, state, held, currency, prices_include_tax, cash_step, cash_rounding, number,
     net, tax, tip, discount, total, rounding, receipt_number, created_at, completed_at, has_cart, name,
-    discount_percent, discount_amount, tip_percent, tip_amount, dropped_at";
+    discount_percent, discount_amount, tip_percent, tip_amount, dropped_at, voided_at";
 
 fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
     let frozen = match row.get::<_, Option<i64>>(8)? {
@@ -83,10 +86,15 @@ fn sale(row: &Row<'_>) -> rusqlite::Result<SaleRow> {
         None => None,
     };
     let rounding = columns::word(row, 6, CashRounding::parse)?;
-    let was_dropped = row.get::<_, Option<i64>>(23)?.is_some();
+    let (dropped_at, voided_at): (Option<i64>, Option<i64>) = (row.get(23)?, row.get(24)?);
+    let state = match (dropped_at, voided_at) {
+        (None, None) => columns::word(row, 1, SaleState::read)?,
+        (None, Some(_)) => SaleState::Voided,
+        (Some(_), _) => SaleState::Dropped,
+    };
     Ok(SaleRow {
         id: columns::uuid(row, 0)?,
-        state: if was_dropped { SaleState::Dropped } else { columns::word(row, 1, SaleState::read)? },
+        state,
         held: row.get(2)?,
         currency: columns::currency(row, 3)?,
         prices_include_tax: row.get(4)?,
@@ -132,7 +140,8 @@ pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> 
 pub(crate) fn held(conn: &Connection, limit: u32) -> Result<Vec<SaleRow>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM sales INDEXED BY sales_put_aside
-         WHERE held = 1 AND has_cart = 1 AND state <> 'completed' AND dropped_at IS NULL ORDER BY created_at, id LIMIT ?1"
+         WHERE held = 1 AND has_cart = 1 AND state <> 'completed' AND dropped_at IS NULL AND voided_at IS NULL
+         ORDER BY created_at, id LIMIT ?1"
     ))?;
     let rows = statement.query_map([limit], sale)?;
     Ok(rows.collect::<Result<_, _>>()?)

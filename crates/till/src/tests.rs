@@ -32,6 +32,7 @@ mod tampered;
 mod tenders;
 mod uncertain;
 mod undo;
+mod voids;
 
 use crate::{
     CardPayment, CashPayment, CashTaken, Operation, Sale, State, TakeOffline, Till, TillError, audit, audit::Signature,

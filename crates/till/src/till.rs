@@ -14,6 +14,7 @@ mod restoring;
 mod returns;
 mod selling;
 mod shifts;
+mod voids;
 
 pub use doctor::Compared;
 

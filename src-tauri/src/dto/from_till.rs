@@ -62,7 +62,7 @@ impl From<till::SaleState> for SaleState {
             till::SaleState::Paying => Self::Paying,
             till::SaleState::Completed => Self::Completed,
             // None comes to the window: it is neither in front nor put aside. Closed is what it is.
-            till::SaleState::Dropped => Self::Completed,
+            till::SaleState::Dropped | till::SaleState::Voided => Self::Completed,
         }
     }
 }

@@ -1,5 +1,13 @@
 -- What becomes of a payment after its click: taken offline, declined after the goods were gone, given back.
 
+-- A sale that was paid in part and then given up, with all of that given back (`voids`, below). Its state is still `paying`, which
+-- means here that it never completed.
+ALTER TABLE sales ADD COLUMN voided_at INTEGER CHECK (voided_at IS NULL OR (state = 'paying' AND held = 1));
+
+DROP INDEX sales_put_aside;
+CREATE INDEX sales_put_aside ON sales (created_at, id)
+    WHERE held = 1 AND has_cart = 1 AND state <> 'completed' AND dropped_at IS NULL AND voided_at IS NULL;
+
 ---- Taken offline
 
 -- Goods that were handed over before the bank answered. A mark beside the tender, whose state goes on as ever. `over_limit` where a
@@ -40,7 +48,8 @@ WHERE taken_offline.settled_at IS NULL;
 CREATE TRIGGER taken_offline_while_open BEFORE INSERT ON taken_offline
 WHEN NEW.settled_at IS NOT NULL OR NOT EXISTS (
     SELECT 1 FROM tenders JOIN sales ON sales.id = tenders.sale_id
-    WHERE tenders.id = NEW.tender_id AND tenders.kind = 'card' AND tenders.state = 'settling' AND sales.state = 'paying')
+    WHERE tenders.id = NEW.tender_id AND tenders.kind = 'card' AND tenders.state = 'settling' AND sales.state = 'paying'
+        AND sales.voided_at IS NULL)
 BEGIN SELECT RAISE(ABORT, 'only an open card payment of a sale under payment is taken offline'); END;
 
 CREATE TRIGGER taken_offline_within_limits BEFORE INSERT ON taken_offline
@@ -181,6 +190,7 @@ CREATE TRIGGER tenders_begin_within_what_is_due BEFORE INSERT ON tenders
 WHEN NEW.state IS NOT CASE NEW.kind WHEN 'card' THEN 'settling' ELSE 'taken' END
     OR CASE (SELECT state FROM sales WHERE id = NEW.sale_id)
         WHEN 'paying' THEN NEW.collects IS NOT NULL
+            OR (SELECT voided_at FROM sales WHERE id = NEW.sale_id) IS NOT NULL
             OR NEW.amount + (SELECT coalesce(sum(amount), 0) FROM tenders
                           WHERE sale_id = NEW.sale_id AND state NOT IN ('declined', 'cancelled'))
             > (SELECT total + CASE NEW.kind WHEN 'cash' THEN cash_step - 1 ELSE 0 END FROM sales WHERE id = NEW.sale_id)
@@ -235,28 +245,34 @@ CREATE TABLE return_taxes (
 -- A leg to a card is a refund as it was before; `replaces` is the one that did not go through, in whose place it is tried again.
 ALTER TABLE refunds ADD COLUMN return_id TEXT REFERENCES returns (id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE refunds ADD COLUMN replaces TEXT REFERENCES refunds (id);
+ALTER TABLE refunds ADD COLUMN void_id TEXT REFERENCES voids (id) DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX refunds_by_return ON refunds (return_id) WHERE return_id IS NOT NULL;
 -- Stays small: what a card did not get, and a customer perhaps has not either.
 CREATE INDEX refunds_not_given ON refunds (return_id) WHERE return_id IS NOT NULL AND state IN ('declined', 'cancelled');
+CREATE INDEX refunds_by_void ON refunds (void_id) WHERE void_id IS NOT NULL;
 CREATE UNIQUE INDEX refunds_replaced_once ON refunds (replaces) WHERE replaces IS NOT NULL;
 
--- Cash out of the drawer: the rest that no card gets, or what a card's bank refused (`instead_of`). `amount` is what was handed over,
+-- Cash out of the drawer, for a return or a void: the rest that no card gets, or what a card's bank refused (`instead_of`). `amount` is what was handed over,
 -- `rounding` what of it is there because of the coins. A plus sign before `instead_of IS NULL`, below, keeps SQLite from its index, in
 -- which nearly every row of the file is the same nothing.
 CREATE TABLE cash_refunds (
     id         TEXT PRIMARY KEY CHECK (length(id) = 36),
-    return_id  TEXT NOT NULL REFERENCES returns (id) DEFERRABLE INITIALLY DEFERRED,
+    return_id  TEXT REFERENCES returns (id) DEFERRABLE INITIALLY DEFERRED,
     instead_of TEXT UNIQUE REFERENCES refunds (id),
     amount     INTEGER NOT NULL CHECK (amount >= 0),
     rounding   INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    shift      INTEGER NOT NULL
+    shift      INTEGER NOT NULL,
+    void_id    TEXT REFERENCES voids (id) DEFERRABLE INITIALLY DEFERRED,
+    CHECK ((return_id IS NULL) <> (void_id IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX cash_refunds_by_return ON cash_refunds (return_id);
 CREATE INDEX cash_refunds_by_time ON cash_refunds (created_at);
 CREATE INDEX cash_refunds_by_shift ON cash_refunds (shift) WHERE shift > 0;
 CREATE UNIQUE INDEX cash_refunds_one_leg ON cash_refunds (return_id) WHERE instead_of IS NULL;
+CREATE INDEX cash_refunds_by_void ON cash_refunds (void_id) WHERE void_id IS NOT NULL;
+CREATE UNIQUE INDEX cash_refunds_one_leg_of_a_void ON cash_refunds (void_id) WHERE instead_of IS NULL AND void_id IS NOT NULL;
 
 CREATE TRIGGER return_lines_within_what_was_sold BEFORE INSERT ON return_lines
 WHEN EXISTS (SELECT 1 FROM returns WHERE id = NEW.return_id) OR NOT EXISTS (
@@ -273,29 +289,32 @@ BEGIN SELECT RAISE(ABORT, 'what was given back never changes'); END;
 CREATE TRIGGER refunds_of_returns_within_what_is_left BEFORE INSERT ON refunds
 WHEN NEW.replaces IS NULL
     AND NEW.amount + (SELECT coalesce(sum(amount), 0) FROM refunds WHERE tender_id = NEW.tender_id AND replaces IS NULL
-                      AND (return_id IS NOT NULL OR state NOT IN ('declined', 'cancelled')))
+                      AND (return_id IS NOT NULL OR void_id IS NOT NULL OR state NOT IN ('declined', 'cancelled')))
         > (SELECT amount FROM tenders WHERE id = NEW.tender_id)
 BEGIN SELECT RAISE(ABORT, 'a refund is never over what is left of its tender'); END;
 
 CREATE TRIGGER refunds_of_returns_begin BEFORE INSERT ON refunds
-WHEN CASE
+WHEN (NEW.return_id IS NOT NULL AND NEW.void_id IS NOT NULL) OR CASE
     WHEN NEW.replaces IS NULL THEN EXISTS (SELECT 1 FROM returns WHERE id = NEW.return_id)
+        OR EXISTS (SELECT 1 FROM voids WHERE id = NEW.void_id)
     ELSE EXISTS (SELECT 1 FROM cash_refunds WHERE instead_of = NEW.replaces) OR NOT EXISTS (
-        SELECT 1 FROM refunds WHERE id = NEW.replaces AND return_id = NEW.return_id AND tender_id = NEW.tender_id
-            AND amount = NEW.amount AND state IN ('declined', 'cancelled'))
+        SELECT 1 FROM refunds WHERE id = NEW.replaces AND return_id IS NEW.return_id AND void_id IS NEW.void_id
+            AND coalesce(return_id, void_id) IS NOT NULL AND tender_id = NEW.tender_id AND amount = NEW.amount AND state IN ('declined', 'cancelled'))
     END
 BEGIN SELECT RAISE(ABORT, 'a leg is tried again once, after it was declined or cancelled, and never after it was paid out'); END;
 
 CREATE TRIGGER refunds_keep_their_return BEFORE UPDATE ON refunds
-WHEN NEW.return_id IS NOT OLD.return_id OR NEW.replaces IS NOT OLD.replaces
+WHEN NEW.return_id IS NOT OLD.return_id OR NEW.void_id IS NOT OLD.void_id OR NEW.replaces IS NOT OLD.replaces
 BEGIN SELECT RAISE(ABORT, 'a refund never changes but for its state'); END;
 
 CREATE TRIGGER cash_refunds_begin BEFORE INSERT ON cash_refunds
 WHEN CASE
     WHEN NEW.instead_of IS NULL THEN EXISTS (SELECT 1 FROM returns WHERE id = NEW.return_id)
+        OR EXISTS (SELECT 1 FROM voids WHERE id = NEW.void_id)
     ELSE EXISTS (SELECT 1 FROM refunds WHERE replaces = NEW.instead_of) OR NOT EXISTS (
         SELECT 1 FROM refunds JOIN tenders ON tenders.id = refunds.tender_id JOIN sales ON sales.id = tenders.sale_id
-        WHERE refunds.id = NEW.instead_of AND refunds.return_id = NEW.return_id AND refunds.state IN ('declined', 'cancelled')
+        WHERE refunds.id = NEW.instead_of AND refunds.return_id IS NEW.return_id AND refunds.void_id IS NEW.void_id
+            AND refunds.state IN ('declined', 'cancelled')
             AND tenders.state = 'approved' AND refunds.amount + NEW.rounding = NEW.amount
             AND NEW.amount % sales.cash_step = 0 AND abs(NEW.rounding) < sales.cash_step)
     END
@@ -376,3 +395,57 @@ CREATE TRIGGER cash_refunds_never_change BEFORE UPDATE ON cash_refunds
 BEGIN SELECT RAISE(ABORT, 'what was given back never changes'); END;
 CREATE TRIGGER cash_refunds_stay BEFORE DELETE ON cash_refunds
 BEGIN SELECT RAISE(ABORT, 'what was given back never changes'); END;
+
+---- Given up after a part was paid
+
+-- What was paid of a sale goes back whole: each card by a refund of its own, which may wait for its payment where that was taken
+-- offline, and the cash out of the drawer. As with a return its parts are saved before it in the same commit, and it closes them; the
+-- sale ends with it.
+CREATE TABLE voids (
+    id         TEXT PRIMARY KEY CHECK (length(id) = 36),
+    sale_id    TEXT NOT NULL UNIQUE REFERENCES sales (id),
+    cards      INTEGER NOT NULL CHECK (cards >= 0),
+    cash       INTEGER NOT NULL CHECK (cash >= 0),
+    reason     TEXT CHECK (length(reason) BETWEEN 1 AND 200),
+    created_at INTEGER NOT NULL,
+    shift      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX voids_by_shift ON voids (shift) WHERE shift > 0;
+
+CREATE TRIGGER voids_of_sales_under_payment BEFORE INSERT ON voids
+WHEN NOT EXISTS (SELECT 1 FROM sales WHERE id = NEW.sale_id AND state = 'paying' AND voided_at IS NULL)
+    OR NOT EXISTS (SELECT 1 FROM tenders WHERE sale_id = NEW.sale_id AND state NOT IN ('declined', 'cancelled'))
+    OR EXISTS (SELECT 1 FROM tenders WHERE sale_id = NEW.sale_id AND state IN ('settling', 'needs_attention')
+        AND NOT EXISTS (SELECT 1 FROM taken_offline WHERE tender_id = tenders.id))
+BEGIN SELECT RAISE(ABORT, 'a sale is voided while it is under payment, partly paid, and no card may be charged without a word of it'); END;
+
+CREATE TRIGGER voids_are_whole BEFORE INSERT ON voids
+WHEN NEW.cards IS NOT (SELECT coalesce(sum(amount), 0) FROM refunds WHERE void_id = NEW.id)
+    OR NEW.cash IS NOT (SELECT coalesce(sum(amount), 0) FROM cash_refunds WHERE void_id = NEW.id AND rounding = 0)
+    OR NEW.cash IS NOT (SELECT coalesce(sum(amount), 0) FROM tenders WHERE sale_id = NEW.sale_id AND kind = 'cash')
+    OR EXISTS (SELECT 1 FROM refunds JOIN tenders ON tenders.id = tender_id WHERE void_id = NEW.id AND tenders.sale_id <> NEW.sale_id)
+    OR EXISTS (SELECT 1 FROM tenders WHERE sale_id = NEW.sale_id AND kind = 'card' AND state NOT IN ('declined', 'cancelled')
+        AND amount <> (SELECT coalesce(sum(refunds.amount), 0) FROM refunds WHERE tender_id = tenders.id AND replaces IS NULL
+            AND (void_id IS NOT NULL OR refunds.state NOT IN ('declined', 'cancelled'))))
+BEGIN SELECT RAISE(ABORT, 'a void gives back all that was paid, by card and in cash'); END;
+
+CREATE TRIGGER voids_in_a_shift BEFORE INSERT ON voids
+WHEN NEW.shift IS NOT (SELECT number FROM shift_now)
+BEGIN SELECT RAISE(ABORT, 'what comes back belongs to the shift in which it does'); END;
+
+CREATE TRIGGER voids_end_their_sale AFTER INSERT ON voids
+BEGIN UPDATE sales SET voided_at = NEW.created_at, updated_at = NEW.created_at, held = 1 WHERE id = NEW.sale_id; END;
+
+CREATE TRIGGER voids_never_change BEFORE UPDATE ON voids
+BEGIN SELECT RAISE(ABORT, 'what was given back never changes'); END;
+CREATE TRIGGER voids_stay BEFORE DELETE ON voids
+BEGIN SELECT RAISE(ABORT, 'what was given back never changes'); END;
+
+CREATE TRIGGER sales_voided_by_their_void BEFORE UPDATE OF voided_at ON sales
+WHEN NEW.voided_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM voids WHERE sale_id = OLD.id AND created_at = NEW.voided_at)
+BEGIN SELECT RAISE(ABORT, 'a sale is voided with all that was paid given back'); END;
+
+CREATE TRIGGER sales_voided_never_change BEFORE UPDATE ON sales
+WHEN OLD.voided_at IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a sale that was voided never changes'); END;

@@ -28,7 +28,7 @@ pub struct ReturnFigures {
     pub cash: Total,
     /// What of that cash is there because of the coins that there are.
     pub rounding: i64,
-    /// What was handed over in the place of refunds to cards that did not go through, of these returns or of others.
+    /// What was handed over in the place of refunds to cards that did not go through, of these returns or of others, or of a void.
     pub paid_out: Total,
     /// What of that is there because of the coins that there are.
     pub paid_out_rounding: i64,
@@ -62,8 +62,8 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
         Ok(SaleTax { rate: columns::rate(row, 0)?.to_string(), net: row.get(1)?, tax: row.get(2)? })
     })?;
     let taxes = taxes.collect::<Result<_, _>>()?;
-    let (cash, rounding) = handed_over(conn, currency, span, "IS NULL")?;
-    let (paid_out, paid_out_rounding) = handed_over(conn, currency, span, "IS NOT NULL")?;
+    let (cash, rounding) = handed_over(conn, currency, span, "cash.instead_of IS NULL AND cash.void_id IS NULL")?;
+    let (paid_out, paid_out_rounding) = handed_over(conn, currency, span, "cash.instead_of IS NOT NULL")?;
     Ok(ReturnFigures { returns, net, tax, tips, total, taxes, cards, cash, rounding, paid_out, paid_out_rounding })
 }
 
@@ -71,15 +71,16 @@ fn total_at(row: &Row<'_>, at: usize) -> rusqlite::Result<Total> {
     Ok(Total { count: row.get(at)?, amount: row.get(at + 1)? })
 }
 
-/// Cash of returns, or in the place of a card's refund.
-fn handed_over(conn: &Connection, currency: Currency, span: Span, instead_of: &str) -> Result<(Total, i64), TillError> {
+/// Cash of returns, or in the place of a card's refund, of a void's also.
+fn handed_over(conn: &Connection, currency: Currency, span: Span, which: &str) -> Result<(Total, i64), TillError> {
     let (from, to) = span.ends();
     let within = span.within("cash.created_at", "cash.shift");
     Ok(conn
         .prepare_cached(&format!(
             "SELECT count(*), coalesce(sum(cash.amount), 0), coalesce(sum(cash.rounding), 0)
-             FROM cash_refunds AS cash JOIN returns ON returns.id = cash.return_id JOIN sales ON sales.id = returns.sale_id
-             WHERE {within} AND sales.currency = ?3 AND cash.instead_of {instead_of}"
+             FROM cash_refunds AS cash LEFT JOIN returns ON returns.id = cash.return_id LEFT JOIN voids ON voids.id = cash.void_id
+                 JOIN sales ON sales.id = coalesce(returns.sale_id, voids.sale_id)
+             WHERE {within} AND sales.currency = ?3 AND {which}"
         ))?
         .query_row(params![from, to, currency.code()], |row| Ok((total_at(row, 0)?, row.get(2)?)))?)
 }

@@ -1,11 +1,11 @@
-//! The ways in which the money of a return goes back: to the cards that paid, and in cash.
+//! The ways in which money of a return or a void goes back: to the cards that paid, and in cash.
 
-use super::{Return, by_leg};
+use super::{ReturnLeg, listing};
 use crate::{
     Measure, Operation, Right, TenderKind, TenderState, TillError, audit,
     audit::Signature,
     clock, late, offline, operations, refunds,
-    refunds::{NewLeg, RefundRow},
+    refunds::{LegOf, NewLeg, RefundRow},
     rights, sale, sales,
     sales::SaleRow,
     shifts::drawer,
@@ -15,6 +15,7 @@ use crate::{
 use checkout::CashRule;
 use protocol::Currency;
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -98,55 +99,78 @@ pub(super) fn begin(
     let mut said = Vec::new();
     for CardLeg { tender, amount } in &legs.cards {
         let id = clock::id_at(signature.at);
-        let new = NewLeg { id, return_id, replaces: None, tender, amount: *amount };
+        let leg_of = LegOf::Return(return_id);
+        let new = NewLeg { id, leg_of, replaces: None, tender, amount: *amount };
         let operation = refunds::begin_leg(tx, signature, sale, &new)?;
         said.push(json!({"refund": id, "tender": tender.id, "amount": amount, "key": operation.key}));
     }
     if let Some(CashLeg { amount, rounding }) = legs.cash {
         let id = clock::id_at(signature.at);
-        hand_over(tx, signature, sale.currency, &CashOut { id, return_id, instead_of: None, amount, rounding })?;
+        hand_over(
+            tx,
+            signature,
+            sale.currency,
+            &CashOut { id, leg_of: LegOf::Return(return_id), instead_of: None, amount, rounding },
+        )?;
         said.push(json!({"cash": id, "amount": amount, "rounding": rounding}));
     }
     Ok(said.into())
 }
 
-/// Cash that leaves the drawer for a return.
-struct CashOut {
-    id: Uuid,
-    return_id: Uuid,
+/// Cash that leaves the drawer for a return or a void.
+pub(crate) struct CashOut {
+    pub(crate) id: Uuid,
+    pub(crate) leg_of: LegOf,
     /// The refund to a card in whose place it is.
-    instead_of: Option<Uuid>,
-    amount: i64,
-    rounding: i64,
+    pub(crate) instead_of: Option<Uuid>,
+    pub(crate) amount: i64,
+    pub(crate) rounding: i64,
 }
 
-fn hand_over(tx: &Connection, signature: &Signature, currency: Currency, cash: &CashOut) -> Result<(), TillError> {
+pub(crate) fn hand_over(
+    tx: &Connection,
+    signature: &Signature,
+    currency: Currency,
+    cash: &CashOut,
+) -> Result<(), TillError> {
+    let (return_id, void_id) = cash.leg_of.columns();
     tx.prepare_cached(
-        "INSERT INTO cash_refunds (id, return_id, instead_of, amount, rounding, created_at, shift)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT number FROM shift_now))",
+        "INSERT INTO cash_refunds (id, return_id, void_id, instead_of, amount, rounding, created_at, shift)
+         VALUES (?1, ?2, ?7, ?3, ?4, ?5, ?6, (SELECT number FROM shift_now))",
     )?
     .execute(params![
         cash.id.to_string(),
-        cash.return_id.to_string(),
+        return_id,
         cash.instead_of.map(|id| id.to_string()),
         cash.amount,
         cash.rounding,
-        signature.at.as_millisecond()
+        signature.at.as_millisecond(),
+        void_id
     ])?;
     drawer::give_back(tx, signature, cash.id, cash.amount, currency)
+}
+
+/// Cash that was paid out in the place of a refund to a card.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaidOut {
+    /// The sale that was paid by that card.
+    pub sale_id: Uuid,
+    /// What was handed over.
+    pub leg: ReturnLeg,
 }
 
 /// A leg to a card that did not go through, and that nobody has done anything about.
 struct Stuck {
     refund: RefundRow,
-    return_id: Uuid,
+    leg_of: LegOf,
     tender: TenderRow,
     sale: SaleRow,
 }
 
 fn stuck(tx: &Connection, leg_id: Uuid) -> Result<Stuck, TillError> {
     let refund = refunds::by_id(tx, leg_id)?.ok_or(TillError::NotFound("refund"))?;
-    let return_id = refund.return_id.ok_or(TillError::NotFound("refund of a return"))?;
+    let leg_of = refund.leg_of.ok_or(TillError::NotFound("refund of a return"))?;
     let tender = offline::card_tender(tx, refund.tender_id)?;
     match refund.state {
         TenderState::Declined | TenderState::Cancelled => {}
@@ -171,7 +195,7 @@ fn stuck(tx: &Connection, leg_id: Uuid) -> Result<Stuck, TillError> {
         return Err(TillError::AlreadyFinal("this was tried again or paid out already".to_owned()));
     }
     let sale = sales::by_id(tx, tender.sale_id)?;
-    Ok(Stuck { refund, return_id, tender, sale })
+    Ok(Stuck { refund, leg_of, tender, sale })
 }
 
 /// Tries a refund again that the bank refused, or that was cancelled: a new operation in its place. The same new id gives the same
@@ -186,37 +210,52 @@ pub(crate) fn try_again(
         let operation = operations::by_intent(tx, new_id)?.filter(|_| done.replaces == Some(leg_id));
         return operation.ok_or_else(reused);
     }
-    let Stuck { refund, return_id, tender, sale } = stuck(tx, leg_id)?;
-    let new = NewLeg { id: new_id, return_id, replaces: Some(leg_id), tender: &tender, amount: refund.amount };
+    let Stuck { refund, leg_of, tender, sale } = stuck(tx, leg_id)?;
+    let new = NewLeg { id: new_id, leg_of, replaces: Some(leg_id), tender: &tender, amount: refund.amount };
     refunds::begin_leg(tx, signature, &sale, &new)
 }
 
-/// Pays a refund out in cash that the card's bank refused, or that was cancelled. The same new id gives the same return back.
-pub(crate) fn pay_out(tx: &Connection, signature: &Signature, leg_id: Uuid, new_id: Uuid) -> Result<Return, TillError> {
-    let broken = || TillError::Internal("a leg belongs to no return".to_owned());
+/// Pays a refund out in cash that the card's bank refused, or that was cancelled. The same new id gives the same leg back.
+pub(crate) fn pay_out(
+    tx: &Connection,
+    signature: &Signature,
+    leg_id: Uuid,
+    new_id: Uuid,
+) -> Result<PaidOut, TillError> {
+    let broken = || TillError::Internal("what was paid out was not saved".to_owned());
     let done: Option<Option<String>> = tx
         .prepare_cached("SELECT instead_of FROM cash_refunds WHERE id = ?1")?
         .query_row([new_id.to_string()], |row| row.get(0))
         .optional()?;
     if let Some(instead_of) = done {
         let is_same = instead_of == Some(leg_id.to_string());
-        return if is_same { by_leg(tx, leg_id)?.ok_or_else(broken) } else { Err(reused()) };
+        return if is_same { paid_out(tx, new_id)?.ok_or_else(broken) } else { Err(reused()) };
     }
-    let Stuck { refund, return_id, sale, .. } = stuck(tx, leg_id)?;
+    let Stuck { refund, leg_of, sale, .. } = stuck(tx, leg_id)?;
     let (amount, rounding) = in_coins(refund.amount, sale.cash)?;
     let signature = &rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?;
     hand_over(
         tx,
         signature,
         sale.currency,
-        &CashOut { id: new_id, return_id, instead_of: Some(leg_id), amount, rounding },
+        &CashOut { id: new_id, leg_of, instead_of: Some(leg_id), amount, rounding },
     )?;
+    let (return_id, void_id) = leg_of.columns();
     let details = json!({
-        "return": return_id, "instead_of": leg_id, "cash": new_id, "amount": amount, "rounding": rounding,
+        "return": return_id, "void": void_id, "instead_of": leg_id, "cash": new_id, "amount": amount, "rounding": rounding,
         "currency": sale.currency,
     });
     audit::append(tx, signature, "refund-paid-out", Some(sale.id), &details)?;
-    by_leg(tx, leg_id)?.ok_or_else(broken)
+    paid_out(tx, new_id)?.ok_or_else(broken)
+}
+
+/// What was paid out in cash by this id, in the place of a refund to a card.
+pub(crate) fn paid_out(conn: &Connection, id: Uuid) -> Result<Option<PaidOut>, TillError> {
+    let Some(leg) = listing::cash_leg(conn, id)? else { return Ok(None) };
+    let Some(instead_of) = leg.replaces else { return Ok(None) };
+    let refund = refunds::by_id(conn, instead_of)?.ok_or(TillError::NotFound("refund"))?;
+    let tender = offline::card_tender(conn, refund.tender_id)?;
+    Ok(Some(PaidOut { sale_id: tender.sale_id, leg }))
 }
 
 fn in_coins(amount: i64, cash: CashRule) -> Result<(i64, i64), TillError> {

@@ -1,8 +1,8 @@
 //! Returns as they are shown.
 
 use crate::{
-    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, lines, operations, refunds, sales,
-    sales::SaleRow, tenders,
+    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, lines, operations, refunds, refunds::LegOf,
+    sales, sales::SaleRow, tenders,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -163,14 +163,6 @@ pub(crate) fn by_id(conn: &Connection, id: Uuid) -> Result<Option<Return>, TillE
     found.map(|row| show(conn, row)).transpose()
 }
 
-/// The return that a leg to a card belongs to.
-pub(crate) fn by_leg(conn: &Connection, leg_id: Uuid) -> Result<Option<Return>, TillError> {
-    match refunds::by_id(conn, leg_id)?.and_then(|refund| refund.return_id) {
-        Some(id) => by_id(conn, id),
-        None => Ok(None),
-    }
-}
-
 /// The returns of a sale, oldest first.
 pub(crate) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<Return>, TillError> {
     let mut statement =
@@ -198,7 +190,7 @@ pub(crate) fn owed(conn: &Connection) -> Result<Vec<Return>, TillError> {
 
 fn show(conn: &Connection, row: ReturnRow) -> Result<Return, TillError> {
     let sale = sales::by_id(conn, row.sale_id)?;
-    let legs = legs(conn, row.id)?;
+    let legs = legs(conn, LegOf::Return(row.id))?;
     let first_cash = legs.iter().filter(|leg| leg.kind == TenderKind::Cash && leg.replaces.is_none());
     Ok(Return {
         id: row.id,
@@ -221,7 +213,8 @@ fn show(conn: &Connection, row: ReturnRow) -> Result<Return, TillError> {
     })
 }
 
-fn state(legs: &[ReturnLeg]) -> ReturnState {
+/// How far all of it is.
+pub(crate) fn state(legs: &[ReturnLeg]) -> ReturnState {
     let has = |state: LegState| legs.iter().any(|leg| leg.state == state);
     if has(LegState::NeedsAttention) {
         ReturnState::NeedsAttention
@@ -268,25 +261,40 @@ fn taxes(conn: &Connection, return_id: Uuid) -> Result<Vec<SaleTax>, TillError> 
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn legs(conn: &Connection, return_id: Uuid) -> Result<Vec<ReturnLeg>, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT id, instead_of, amount, rounding FROM cash_refunds WHERE return_id = ?1 ORDER BY created_at, id",
-    )?;
-    let cash = statement.query_map([return_id.to_string()], |row| {
-        Ok(ReturnLeg {
-            id: columns::uuid(row, 0)?,
-            kind: TenderKind::Cash,
-            amount: row.get(2)?,
-            rounding: row.get(3)?,
-            state: LegState::HandedOver,
-            replaces: columns::optional_uuid(row, 1)?,
-            tender_id: None,
-            operation: None,
-        })
-    })?;
-    let cash: Vec<ReturnLeg> = cash.collect::<Result<_, _>>()?;
+fn cash_row(row: &Row<'_>) -> rusqlite::Result<ReturnLeg> {
+    Ok(ReturnLeg {
+        id: columns::uuid(row, 0)?,
+        kind: TenderKind::Cash,
+        amount: row.get(2)?,
+        rounding: row.get(3)?,
+        state: LegState::HandedOver,
+        replaces: columns::optional_uuid(row, 1)?,
+        tender_id: None,
+        operation: None,
+    })
+}
+
+/// One leg in cash.
+pub(super) fn cash_leg(conn: &Connection, id: Uuid) -> Result<Option<ReturnLeg>, TillError> {
+    let found = conn
+        .prepare_cached("SELECT id, instead_of, amount, rounding FROM cash_refunds WHERE id = ?1")?
+        .query_row([id.to_string()], cash_row)
+        .optional()?;
+    Ok(found)
+}
+
+/// The legs of a return or a void.
+pub(crate) fn legs(conn: &Connection, leg_of: LegOf) -> Result<Vec<ReturnLeg>, TillError> {
+    let (column, id) = match leg_of {
+        LegOf::Return(id) => ("return_id", id),
+        LegOf::Void(id) => ("void_id", id),
+    };
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT id, instead_of, amount, rounding FROM cash_refunds WHERE {column} = ?1 ORDER BY created_at, id"
+    ))?;
+    let cash: Vec<ReturnLeg> = statement.query_map([id.to_string()], cash_row)?.collect::<Result<_, _>>()?;
     let mut legs = Vec::new();
-    for refund in refunds::of_return(conn, return_id)? {
+    for refund in refunds::legs_of(conn, leg_of)? {
         let state = match refund.state {
             TenderState::Settling => LegState::Settling,
             TenderState::Approved | TenderState::Taken => LegState::Approved,

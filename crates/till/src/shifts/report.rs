@@ -3,8 +3,8 @@
 
 use super::{Shift, drawer::CountMade, sums};
 use crate::{
-    LateFigures, ReturnFigures, State, TenderKind, TillError, audit, audit::Signature, late, returns, settings,
-    span::Span,
+    LateFigures, ReturnFigures, State, TenderKind, TillError, VoidFigures, audit, audit::Signature, late, returns,
+    settings, span::Span, voids,
 };
 use jiff::{Timestamp, civil::Date};
 use protocol::{Currency, Key, Kind};
@@ -79,6 +79,10 @@ pub struct ShiftReport {
     /// What came back in this shift, of whichever shift's sales. It is in no sum above.
     #[serde(default)]
     pub returns: ReturnFigures,
+    /// Sales that were given up in this shift after a part was paid: they are in no sum of sales, what was paid in cash went through the
+    /// drawer.
+    #[serde(default)]
+    pub voids: VoidFigures,
     /// Refunds to cards that the bank approved in this shift, of whichever shift's returns.
     pub card_refunds: Total,
     /// What went out of the drawer for refunds.
@@ -244,6 +248,7 @@ pub(super) fn make(
         line_discounts,
         sale_discounts,
         returns: returns::of_span(conn, shift.currency, Span::Shift(shift.number))?,
+        voids: voids::of_shift(conn, shift.currency, shift.number)?,
         card_refunds: sums::card_refunds(conn, shift)?,
         cash_refunds: sums::moved(conn, shift, "refund")?,
         late: late::of_span(conn, shift.currency, Span::Shift(shift.number))?,

@@ -108,6 +108,8 @@ impl ShiftReport {
         for (name, refunds) in [("Refunds to cards", self.card_refunds), ("Refunds in cash", self.cash_refunds)] {
             self.line(&format!("{name} ({})", refunds.count), -refunds.amount, lines);
         }
+        let voids = &self.voids;
+        self.sum("Voided, given back", voids.voids, voids.cards.saturating_add(voids.cash), lines);
         lines.push(apart("Sales dropped or emptied", &self.drops.to_string()));
         lines.push(apart("Prices changed", &self.overrides.to_string()));
         lines.push(apart("Drawer opened without a sale", &self.no_sales.to_string()));

@@ -34,6 +34,7 @@ pub(super) struct Tally {
     pub(super) late_declined: Sum,
     pub(super) late_collected: Sum,
     pub(super) late_written_off: Sum,
+    pub(super) voids: (i64, i64, i64),
     pub(super) drops: i64,
     pub(super) no_sales: i64,
     pub(super) float_amount: i64,
@@ -105,6 +106,12 @@ impl Replay<'_> {
             }
             "late-decline" if details["after"] == "written_off" => {
                 add(&mut self.now().late_written_off, number(details, "amount"));
+            }
+            "sale-voided" => {
+                let (cards, cash) = (number(details, "cards"), number(details, "cash"));
+                let now = self.now();
+                now.voids = (now.voids.0 + 1, now.voids.1 + cards, now.voids.2 + cash);
+                now.drawer -= cash;
             }
             "cash-in" => self.now().drawer += number(details, "amount"),
             "cash-out" => self.now().drawer -= number(details, "amount"),
@@ -252,6 +259,7 @@ pub(super) fn tally(report: &ShiftReport) -> Tally {
         late_declined: (report.late.declined.count, report.late.declined.amount),
         late_collected: (report.late.collected.count, report.late.collected.amount),
         late_written_off: (report.late.written_off.count, report.late.written_off.amount),
+        voids: (report.voids.voids, report.voids.cards, report.voids.cash),
         drops: report.drops,
         no_sales: report.no_sales,
         float_amount: report.drawer.float_amount,

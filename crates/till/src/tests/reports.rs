@@ -22,6 +22,7 @@ fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
         kind: ReportKind::X,
         offline_unsettled: Default::default(),
         returns: Default::default(),
+        voids: Default::default(),
         late: Default::default(),
         line_discounts: 0,
         sale_discounts: 0,

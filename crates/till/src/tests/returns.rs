@@ -282,7 +282,8 @@ async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_
     let cash = Uuid::now_v7();
     let paid_out = scene.till.refund_in_cash(second, cash).await?;
     assert_eq!(scene.till.refund_in_cash(second, cash).await?, paid_out);
-    let legs: Vec<_> = paid_out.legs.iter().map(|leg| (leg.kind, leg.state, leg.amount, leg.replaces)).collect();
+    let done = scene.till.return_by_id(made.id).await?;
+    let legs: Vec<_> = done.legs.iter().map(|leg| (leg.kind, leg.state, leg.amount, leg.replaces)).collect();
     assert_eq!(
         legs,
         [
@@ -291,7 +292,8 @@ async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_
             (TenderKind::Cash, LegState::HandedOver, 370, Some(second)),
         ]
     );
-    assert_eq!((paid_out.state, paid_out.total), (ReturnState::Done, 370));
+    assert_eq!((done.state, done.total), (ReturnState::Done, 370));
+    assert_eq!((done.legs.last(), paid_out.sale_id), (Some(&paid_out.leg), sale.id));
     assert_eq!(scene.till.owed_returns().await?, []);
     assert!(matches!(scene.till.refund_in_cash(leg, cash).await, Err(TillError::IntentReused(_))));
     assert!(matches!(scene.till.refund_again(second, Uuid::now_v7()).await, Err(TillError::AlreadyFinal(_))));
@@ -354,7 +356,7 @@ async fn the_database_takes_no_return_that_is_more_or_other_than_was_paid() -> C
         format!(
             "INSERT INTO return_lines VALUES ('{id}', {line}, {quantity}, {amount});
              INSERT INTO return_taxes VALUES ('{id}', 19000, {net}, 35);
-             INSERT INTO cash_refunds VALUES ('00000000-0000-4000-8000-000000000002', '{id}', NULL, {cash}, {rounding}, 1, 0);
+             INSERT INTO cash_refunds VALUES ('00000000-0000-4000-8000-000000000002', '{id}', NULL, {cash}, {rounding}, 1, 0, NULL);
              UPDATE counters SET last = last + 1 WHERE name = 'receipt';"
         )
     };
@@ -406,8 +408,9 @@ async fn the_database_takes_no_return_that_is_more_or_other_than_was_paid() -> C
     refuses(&file, &format!("INSERT INTO return_taxes VALUES ('{id}', 7000, 0, 0)"), "never changes");
     let more = format!("INSERT INTO return_lines VALUES ('{id}', {}, 1000, 185)", sale.lines[0].id);
     refuses(&file, &more, "no more of a line comes back");
-    let cash =
-        format!("INSERT INTO cash_refunds VALUES ('00000000-0000-4000-8000-000000000003', '{id}', NULL, 0, 0, 1, 0)");
+    let cash = format!(
+        "INSERT INTO cash_refunds VALUES ('00000000-0000-4000-8000-000000000003', '{id}', NULL, 0, 0, 1, 0, NULL)"
+    );
     refuses(&file, &cash, "a leg is paid out in cash once");
     Ok(())
 }
@@ -425,8 +428,9 @@ async fn the_database_gives_a_cards_money_back_once() -> Checked {
              VALUES ('{id}', '{tender}', 'settling', {amount}, {return_id}, {replaces}, 1, 1)"
         )
     };
-    let cash =
-        |amount: i64| format!("INSERT INTO cash_refunds VALUES ('{id}', '{}', '{leg}', {amount}, 0, 1, 0)", made.id);
+    let cash = |amount: i64| {
+        format!("INSERT INTO cash_refunds VALUES ('{id}', '{}', '{leg}', {amount}, 0, 1, 0, NULL)", made.id)
+    };
     let (return_id, replaces) = (format!("'{}'", made.id), format!("'{leg}'"));
     refuses(&file, &refund(370, &return_id, &replaces), "tried again once");
     refuses(&file, &cash(370), "paid out in cash once");

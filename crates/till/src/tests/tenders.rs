@@ -241,7 +241,7 @@ async fn assert_adds_up(scene: &Scene, sale: &Sale, coin: i64) -> Checked {
         SaleState::Open => assert_eq!(covered, 0),
         SaleState::Paying => assert!(now.due > 0 || waits, "paid, and not completed: {now:?}"),
         SaleState::Completed => assert!(!waits && now.receipt_number.is_some(), "{now:?}"),
-        SaleState::Dropped => return Err("nobody dropped it".into()),
+        SaleState::Dropped | SaleState::Voided => return Err("nobody gave it up".into()),
     }
     let states = "SELECT count(*) FROM tenders LEFT JOIN operations
         ON replace(tenders.id, '-', '') = lower(hex(operations.intent_id))

@@ -1,8 +1,8 @@
 //! Goods that come back, and their money.
 
 use crate::{
-    Event, NewReturn, Operation, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods, Till, TillError,
-    audit::Signature, operations, returns, sales, span::Span,
+    Event, NewReturn, Operation, PaidOut, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods, Till,
+    TillError, audit::Signature, operations, returns, sales, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -54,7 +54,7 @@ impl Till {
         Ok(made)
     }
 
-    /// Tries a card's leg of a return again that the bank refused, or that was cancelled: a new operation in its place. The same new
+    /// Tries a card's leg of a return or a void again that the bank refused, or that was cancelled: a new operation in its place. The same new
     /// id again gives its operation back.
     ///
     /// # Errors
@@ -67,20 +67,16 @@ impl Till {
         Ok(operation)
     }
 
-    /// Pays a card's leg of a return out in cash that the bank refused, or that was cancelled. The same new id again gives the same
-    /// return back.
+    /// Pays a card's leg of a return or a void out in cash that the bank refused, or that was cancelled. The same new id again gives the
+    /// same answer back.
     ///
     /// # Errors
     /// [`TillError::NotAllowed`] where who acts may not take so much cash out, [`TillError::NoShift`]; else as [`Till::refund_again`].
-    pub async fn refund_in_cash(&self, leg_id: Uuid, new_id: Uuid) -> Result<Return, TillError> {
+    pub async fn refund_in_cash(&self, leg_id: Uuid, new_id: Uuid) -> Result<PaidOut, TillError> {
         let change = move |tx: &Connection, signature: &Signature| returns::pay_out(tx, signature, leg_id, new_id);
-        let find = move |conn: &Connection| {
-            let made = returns::by_leg(conn, leg_id)?;
-            Ok(made.filter(|made| made.legs.iter().any(|leg| leg.id == new_id)))
-        };
-        let made = self.change_or_find(change, find).await?;
-        self.tell(Event::SaleChanged { sale_id: made.sale_id });
-        Ok(made)
+        let paid_out = self.change_or_find(change, move |conn| returns::paid_out(conn, new_id)).await?;
+        self.tell(Event::SaleChanged { sale_id: paid_out.sale_id });
+        Ok(paid_out)
     }
 
     /// The returns of a sale, oldest first.
