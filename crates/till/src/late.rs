@@ -10,9 +10,11 @@ pub use listing::{LateDeclines, LateQuery};
 pub(crate) use listing::{by_last, by_tender, list, of_operations};
 
 use crate::{
-    Measure, Operation, Right, TenderState, TillError, audit, audit::Signature, columns, editing, offline, pay,
-    pay::NewCard, refunds, rights, sales, settings, tenders, tenders::TenderRow,
+    CashTaken, Measure, Operation, Right, TenderBegun, TenderKind, TenderState, TillError, amounts::format_amount,
+    audit, audit::Signature, columns, editing, offline, pay, pay::NewCard, refunds, rights, sale, sales, settings,
+    shifts, tenders, tenders::TenderRow,
 };
+use checkout::CashDue;
 use jiff::Timestamp;
 use outbox::{CancelAs, CancelError};
 use protocol::{Amount, Currency};
@@ -98,8 +100,10 @@ pub struct LateDecline {
     pub currency: Currency,
     /// How the customer can be reached.
     pub contact: Option<String>,
-    /// The payment that was begun last for it: the declined one, or the one that collects again.
+    /// The card payment that was begun last for it: the declined one, or the one that collects again.
     pub operation: Operation,
+    /// What was taken for it in cash, where it was collected so.
+    pub cash: Option<i64>,
     /// When it came to its end.
     pub ended_at: Option<Timestamp>,
     /// Why it was given up.
@@ -119,6 +123,17 @@ pub struct CollectAgain {
     pub card: String,
 }
 
+/// Cash that collects again what was declined late: the customer came back with it.
+#[derive(Debug, Clone)]
+pub struct CollectInCash {
+    /// The id given when its dialog opened.
+    pub tender_id: Uuid,
+    /// The tender that was taken offline.
+    pub late_tender_id: Uuid,
+    /// What the customer handed over, in minor units: all that is owed, or more.
+    pub tendered: i64,
+}
+
 /// A row of `late_declines`.
 #[derive(Debug, Clone)]
 pub(crate) struct LateRow {
@@ -128,6 +143,7 @@ pub(crate) struct LateRow {
     pub(crate) state: LateState,
     pub(crate) amount: i64,
     returned: i64,
+    rounding: i64,
     declined_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
     reason: Option<String>,
@@ -135,7 +151,7 @@ pub(crate) struct LateRow {
 }
 
 const COLUMNS: &str =
-    "seq, tender_id, last_tender_id, state, amount, returned, declined_at, ended_at, reason, written_off_by";
+    "seq, tender_id, last_tender_id, state, amount, returned, declined_at, ended_at, reason, written_off_by, rounding";
 
 fn late_row(row: &Row<'_>) -> rusqlite::Result<LateRow> {
     Ok(LateRow {
@@ -149,6 +165,7 @@ fn late_row(row: &Row<'_>) -> rusqlite::Result<LateRow> {
         ended_at: columns::optional_timestamp(row, 7)?,
         reason: row.get(8)?,
         written_off_by: row.get(9)?,
+        rounding: row.get(10)?,
     })
 }
 
@@ -161,15 +178,25 @@ fn of_tender(conn: &Connection, which: &str, tender_id: Uuid) -> Result<Option<L
     Ok(found)
 }
 
-/// What of a sale is not to be paid any more, though no tender covers it: written off, or its goods came back.
-pub(crate) fn waived(conn: &Connection, tenders: &[TenderRow]) -> Result<i64, TillError> {
-    let mut sum = 0;
+/// What late declines mean for what their sale is still owed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Since {
+    /// Not to be paid any more, though no tender covers it: written off, or its goods came back.
+    pub(crate) waived: i64,
+    /// What collecting in cash added for the coins, or with a minus took away.
+    pub(crate) rounding: i64,
+}
+
+/// What became of a sale's payments that were declined after it was completed.
+pub(crate) fn since(conn: &Connection, tenders: &[TenderRow]) -> Result<Since, TillError> {
+    let mut since = Since::default();
     for tender in tenders.iter().filter(|tender| tender.taken_offline_at.is_some() && !tender.state.counts()) {
         if let Some(row) = of_tender(conn, "tender_id", tender.id)? {
-            sum += row.returned + if row.state == LateState::WrittenOff { row.amount } else { 0 };
+            since.waived += row.returned + if row.state == LateState::WrittenOff { row.amount } else { 0 };
+            since.rounding += row.rounding;
         }
     }
-    Ok(sum)
+    Ok(since)
 }
 
 /// What the end of a card payment, or that it needs a look, means where its goods were gone before. Runs in the commit that stores it.
@@ -321,21 +348,7 @@ pub(crate) fn collect_again(
         let amount = Amount::new(tender.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
         return if is_same { pay::again(tx, signature, &sale, &tender, amount, card) } else { Err(pay::reused()) };
     }
-    match row.state {
-        LateState::Open => {}
-        LateState::Collecting => {
-            return Err(TillError::SaleFrozen(
-                "this is being collected already: wait for the bank's answer".to_owned(),
-            ));
-        }
-        LateState::Attention | LateState::WritingOff => {
-            return Err(TillError::CardMayBeCharged(
-                "the card may be charged: nothing is collected before the bank has said that it was not".to_owned(),
-            ));
-        }
-        LateState::Settled => return Err(TillError::AlreadyFinal("nothing is owed any more".to_owned())),
-        LateState::WrittenOff => return Err(TillError::AlreadyFinal("this was written off".to_owned())),
-    }
+    row.check_to_collect()?;
     let amount = Amount::new(row.amount).map_err(|error| TillError::InvalidAmount(error.to_string()))?;
     let reference = pay::reference(&settings::read(tx)?, &sale)?;
     let (tender_id, replaces, collects) = (collect.tender_id, Some(row.last_tender_id), Some(row.tender_id));
@@ -346,6 +359,88 @@ pub(crate) fn collect_again(
     let details = json!({"amount": row.amount, "by": tender_id});
     note(tx, signature, &first, Some(row.state), LateState::Collecting, details)?;
     Ok(operation)
+}
+
+impl LateRow {
+    fn check_to_collect(&self) -> Result<(), TillError> {
+        match self.state {
+            LateState::Open => Ok(()),
+            LateState::Collecting => {
+                Err(TillError::SaleFrozen("this is being collected already: wait for the bank's answer".to_owned()))
+            }
+            LateState::Attention | LateState::WritingOff => Err(TillError::CardMayBeCharged(
+                "the card may be charged: nothing is collected before the bank has said that it was not".to_owned(),
+            )),
+            LateState::Settled => Err(TillError::AlreadyFinal("nothing is owed any more".to_owned())),
+            LateState::WrittenOff => Err(TillError::AlreadyFinal("this was written off".to_owned())),
+        }
+    }
+}
+
+/// What is owed, and an id for the tender that is to collect it.
+pub(crate) fn begin_collecting(conn: &Connection, late_tender_id: Uuid) -> Result<TenderBegun, TillError> {
+    let row = of_late(conn, late_tender_id)?;
+    row.check_to_collect()?;
+    let sale = sales::by_id(conn, offline::card_tender(conn, late_tender_id)?.sale_id)?;
+    pay::begun(&sale, row.amount)
+}
+
+/// Collects again what was declined, all of it, in cash: it goes into the drawer of the open shift, and nothing is owed any more. The
+/// same tender id gives the same answer back.
+pub(crate) fn collect_in_cash(
+    tx: &Connection,
+    signature: &Signature,
+    collect: &CollectInCash,
+) -> Result<CashTaken, TillError> {
+    let row = of_late(tx, collect.late_tender_id)?;
+    if let Some(tender) = tenders::by_id(tx, collect.tender_id)? {
+        let is_same = tender.collects == Some(row.tender_id)
+            && tender.kind == TenderKind::Cash
+            && tender.tendered == Some(collect.tendered);
+        return if is_same { pay::taken(tx, &tender) } else { Err(pay::reused()) };
+    }
+    row.check_to_collect()?;
+    let first = offline::card_tender(tx, row.tender_id)?;
+    let sale = sales::by_id(tx, first.sale_id)?;
+    shifts::check_cash(tx, sale.currency)?;
+    let CashDue { due, rounding } = checkout::cash_due(row.amount, sale.cash).map_err(sale::broken)?;
+    if !sale.cash.takes(collect.tendered) {
+        return Err(TillError::InvalidAmount("there are no coins for this amount".to_owned()));
+    }
+    if collect.tendered < due {
+        let due = format_amount(due, sale.currency);
+        return Err(TillError::InvalidAmount(format!("all of it is collected at once: {due} is owed")));
+    }
+    let tender = TenderRow {
+        id: collect.tender_id,
+        sale_id: sale.id,
+        position: pay::next_position(&tenders::of_sale(tx, sale.id)?),
+        kind: TenderKind::Cash,
+        state: TenderState::Taken,
+        amount: due,
+        tendered: Some(collect.tendered),
+        change: Some(collect.tendered - due),
+        reference: None,
+        replaces: Some(row.last_tender_id),
+        collects: Some(row.tender_id),
+        created_at: signature.at,
+        taken_offline_at: None,
+    };
+    tenders::insert(tx, &tender)?;
+    let details = json!({
+        "sale": sale.number, "tender": tender.id, "kind": "cash", "amount": due, "tendered": tender.tendered, "change": tender.change,
+        "rounding": rounding, "currency": sale.currency, "replaces": tender.replaces, "collects": tender.collects,
+    });
+    audit::append(tx, signature, "cash-taken", Some(sale.id), &details)?;
+    tx.prepare_cached(
+        "UPDATE late_declines SET state = 'settled', last_tender_id = ?2, rounding = ?3, ended_at = ?4,
+             ended_shift = (SELECT number FROM shift_now)
+         WHERE seq = ?1",
+    )?
+    .execute(params![row.seq, tender.id.to_string(), rounding, signature.at.as_millisecond()])?;
+    let details = json!({"amount": row.amount, "by": tender.id, "cash": due, "rounding": rounding});
+    note(tx, signature, &first, Some(row.state), LateState::Settled, details)?;
+    pay::taken(tx, &tender)
 }
 
 /// Gives a payment up that was taken offline: at once where it is known not to pay; else the bank is told to cancel it, and the loss is

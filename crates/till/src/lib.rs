@@ -90,7 +90,7 @@ pub use doctor::{Examined, Finding, Told};
 pub use ean13::{Carries, ScaleBarcodes, ValueDigits, check_digit};
 pub use error::TillError;
 pub use export::{ExportFormat, Exported};
-pub use late::{CollectAgain, LateDecline, LateDeclines, LateFigures, LateQuery, LateState, LateTotal};
+pub use late::{CollectAgain, CollectInCash, LateDecline, LateDeclines, LateFigures, LateQuery, LateState, LateTotal};
 pub use lines::Origin;
 pub use offline::{OfflineAsk, OverLimit, TakeOffline};
 pub use operations::{Operation, OperationQuery, Operations, TimelineEntry};

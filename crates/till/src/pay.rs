@@ -264,7 +264,7 @@ fn check_parts(others: &[TenderRow]) -> Result<(), TillError> {
     Err(TillError::InvalidAmount(format!("a sale is paid in at most {PARTS_MAX} parts")))
 }
 
-fn next_position(others: &[TenderRow]) -> i64 {
+pub(crate) fn next_position(others: &[TenderRow]) -> i64 {
     others.iter().map(|tender| tender.position).max().unwrap_or(0) + 1
 }
 
@@ -337,7 +337,7 @@ pub(crate) fn cash_taken(conn: &Connection, tender_id: Uuid) -> Result<Option<Ca
     tenders::by_id(conn, tender_id)?.map(|tender| taken(conn, &tender)).transpose()
 }
 
-fn taken(conn: &Connection, tender: &TenderRow) -> Result<CashTaken, TillError> {
+pub(crate) fn taken(conn: &Connection, tender: &TenderRow) -> Result<CashTaken, TillError> {
     let sale = sale::read(conn, tender.sale_id)?;
     Ok(CashTaken { change: tender.change.unwrap_or(0), rounding: sale.rounding, drawer: tender.amount, sale })
 }

@@ -2,8 +2,8 @@
 //! rows from Pay on.
 
 use crate::{
-    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, late, lines, lines::LineRow,
-    operations, sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
+    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, late, late::Since, lines,
+    lines::LineRow, operations, sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
 };
 use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Tender as Paid};
 use jiff::Timestamp;
@@ -52,7 +52,7 @@ pub struct Sale {
     /// What is not to be paid any more, of a payment that was taken offline and then declined: it was written off, or its goods came
     /// back before.
     pub waived: i64,
-    /// What cash rounding added, or with a minus took away.
+    /// What cash rounding added, or with a minus took away, also where a late decline was collected in cash.
     pub rounding: i64,
     /// The currency of every amount here.
     pub currency: Currency,
@@ -231,10 +231,10 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
     let line_rows = lines::of_sale(conn, sale.id)?;
     let tender_rows = tenders::of_sale(conn, sale.id)?;
     let figures = figures(conn, sale, &line_rows)?;
-    let waived = late::waived(conn, &tender_rows)?;
+    let since = late::since(conn, &tender_rows)?;
     let (due, rounding) = match sale.state {
         SaleState::Voided => (0, 0),
-        _ => rest(sale, figures.total, &tender_rows, waived)?,
+        _ => rest(sale, figures.total, &tender_rows, since)?,
     };
     let paid = tender_rows.iter().filter(|tender| tender.state.paid()).map(|tender| tender.amount).sum();
     Ok(Sale {
@@ -263,7 +263,7 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         total: figures.total,
         paid,
         due,
-        waived,
+        waived: since.waived,
         rounding,
         currency: sale.currency,
         tenders: tender_rows.iter().map(|row| show_tender(conn, row)).collect::<Result<_, _>>()?,
@@ -275,13 +275,14 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
 }
 
 /// What is still due, and what rounding did. A completed sale keeps its rounding: what is due then was declined after it.
-fn rest(sale: &SaleRow, total: i64, tenders: &[TenderRow], waived: i64) -> Result<(i64, i64), TillError> {
+fn rest(sale: &SaleRow, total: i64, tenders: &[TenderRow], since: Since) -> Result<(i64, i64), TillError> {
     let Some(rounding) = sale.rounding else {
         let balance = balance(sale, total, tenders)?;
         return Ok((balance.rest, balance.rounding));
     };
     let covered: i64 = tenders.iter().filter(|tender| tender.state.counts()).map(|tender| tender.amount).sum();
-    Ok((total + rounding - covered - waived, rounding))
+    let rounding = rounding + since.rounding;
+    Ok((total + rounding - covered - since.waived, rounding))
 }
 
 fn show_line(row: &LineRow, priced: PricedLine, position: u32) -> SaleLine {

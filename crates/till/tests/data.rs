@@ -57,6 +57,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("return_taxes", "its tax table"),
             ("refunds", "each leg to a card; its id is the intent of its operation"),
             ("cash_refunds", "each leg out of the drawer"),
+            ("voids", "a partly paid sale that was given up, with what of it goes back to cards and in cash"),
         ],
     ),
     (

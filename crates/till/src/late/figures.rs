@@ -16,12 +16,16 @@ pub struct LateTotal {
 
 /// What became of late declines in a time or a shift.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct LateFigures {
     /// Declined then, whatever became of them since: what was to be collected and what of it came back before.
     pub declined: LateTotal,
     /// Collected then, after they were declined.
     pub collected: LateTotal,
+    /// What of it was collected in cash.
+    pub collected_in_cash: LateTotal,
+    /// What that added for the coins, or with a minus took away.
+    pub rounding: i64,
     /// Written off then.
     pub written_off: LateTotal,
     /// Not ended when this was asked, whenever they came up.
@@ -44,6 +48,10 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
                 Ok(LateTotal { count: row.get(0)?, amount: row.get(1)? })
             })?)
     };
+    let by_cash = format!(
+        "{ended} AND late.state = 'settled'
+             AND EXISTS (SELECT 1 FROM tenders AS last WHERE last.id = late.last_tender_id AND last.kind = 'cash')"
+    );
     Ok(LateFigures {
         declined: sum("late.amount + late.returned", &declined)?,
         // What settled because its goods came back was collected by nobody.
@@ -51,6 +59,8 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
             "late.amount",
             &format!("{ended} AND late.state = 'settled' AND late.declined_at IS NOT NULL AND late.amount > 0"),
         )?,
+        collected_in_cash: sum("late.amount", &by_cash)?,
+        rounding: sum("late.rounding", &by_cash)?.amount,
         written_off: sum("late.amount", &format!("{ended} AND late.state = 'written_off'"))?,
         open: sum("late.amount", "late.ended_at IS NULL")?,
     })

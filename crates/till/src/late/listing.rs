@@ -1,7 +1,7 @@
 //! Late declines as they are shown.
 
 use super::{COLUMNS, LateDecline, LateRow, late_row, of_tender};
-use crate::{TillError, offline, operations, sales};
+use crate::{TenderKind, TillError, offline, operations, sales, tenders};
 use protocol::Key;
 use rusqlite::{Connection, params};
 use serde::Serialize;
@@ -67,7 +67,14 @@ pub(crate) fn of_operations(conn: &Connection, keys: &[Key]) -> Result<Vec<LateD
 }
 
 fn show(conn: &Connection, row: &LateRow) -> Result<LateDecline, TillError> {
-    let (first, last) = (offline::card_tender(conn, row.tender_id)?, offline::card_tender(conn, row.last_tender_id)?);
+    let first = offline::card_tender(conn, row.tender_id)?;
+    let broken = || TillError::Internal("what a late decline was collected by is not there".to_owned());
+    let mut last = tenders::by_id(conn, row.last_tender_id)?.ok_or_else(broken)?;
+    let mut cash = None;
+    if last.kind == TenderKind::Cash {
+        cash = Some(last.amount);
+        last = offline::card_tender(conn, last.replaces.ok_or_else(broken)?)?;
+    }
     let sale = sales::by_id(conn, first.sale_id)?;
     let taken_at = first.taken_offline_at.unwrap_or(first.created_at);
     Ok(LateDecline {
@@ -84,6 +91,7 @@ fn show(conn: &Connection, row: &LateRow) -> Result<LateDecline, TillError> {
         currency: sale.currency,
         contact: offline::contact(conn, row.tender_id)?,
         operation: operations::show(conn, &offline::of_tender(conn, &last)?)?,
+        cash,
         ended_at: row.ended_at,
         reason: row.reason.clone(),
         written_off_by: row.written_off_by.clone(),

@@ -101,7 +101,7 @@ BEGIN SELECT RAISE(ABORT, 'cash comes in multiples of the step'); END;
 -- last to get the money: the payment itself, then each that collects again. `attention`: the bank has not said whether it charged.
 -- `open`: nobody has done anything yet. `collecting`: another payment is with the bank. `settled`: nothing is owed any more.
 -- `writing_off`: given up before the bank's word, which is awaited. `written_off`: given up. `amount` is what is to be collected;
--- `returned`, what of it is not, as those goods came back before. The shifts are those in which it was declined and came to its end.
+-- `returned`, what of it is not, as those goods came back before. `rounding`: what collecting it in cash added for the coins. The shifts are those in which it was declined and came to its end.
 CREATE TABLE late_declines (
     seq            INTEGER PRIMARY KEY AUTOINCREMENT,
     tender_id      TEXT NOT NULL UNIQUE REFERENCES taken_offline (tender_id),
@@ -109,6 +109,7 @@ CREATE TABLE late_declines (
     state          TEXT NOT NULL CHECK (state IN ('attention', 'open', 'collecting', 'settled', 'writing_off', 'written_off')),
     amount         INTEGER NOT NULL CHECK (amount >= 0),
     returned       INTEGER NOT NULL CHECK (returned >= 0),
+    rounding       INTEGER NOT NULL DEFAULT 0 CHECK (rounding = 0 OR state = 'settled'),
     declined_at    INTEGER,
     declined_shift INTEGER,
     ended_at       INTEGER,
@@ -150,7 +151,7 @@ WHEN (NEW.declined_shift IS NOT OLD.declined_shift
 BEGIN SELECT RAISE(ABORT, 'a late decline belongs to the shift in which it came up, and its end to that in which it ended'); END;
 
 CREATE TRIGGER late_declines_begin BEFORE INSERT ON late_declines
-WHEN NEW.last_tender_id IS NOT NEW.tender_id OR NOT EXISTS (
+WHEN NEW.last_tender_id IS NOT NEW.tender_id OR NEW.rounding <> 0 OR NOT EXISTS (
     SELECT 1 FROM tenders JOIN sales ON sales.id = tenders.sale_id
     WHERE tenders.id = NEW.tender_id AND sales.state = 'completed' AND tenders.amount = NEW.amount + NEW.returned
         AND CASE NEW.state
@@ -166,14 +167,17 @@ WHEN NEW.seq IS NOT OLD.seq OR NEW.tender_id IS NOT OLD.tender_id OR OLD.ended_a
     OR NEW.amount + NEW.returned <> OLD.amount + OLD.returned OR NEW.returned < OLD.returned
     OR (OLD.declined_at IS NOT NULL AND NEW.declined_at IS NOT OLD.declined_at)
     OR (OLD.reason IS NOT NULL AND (NEW.reason IS NOT OLD.reason OR NEW.written_off_by IS NOT OLD.written_off_by))
-    OR (NEW.state <> 'collecting' AND NEW.last_tender_id IS NOT OLD.last_tender_id)
+    OR (NEW.state <> 'collecting' AND NOT (OLD.state = 'open' AND NEW.state = 'settled')
+        AND NEW.last_tender_id IS NOT OLD.last_tender_id)
+    OR (NEW.rounding <> 0 AND NOT (OLD.state = 'open' AND NEW.state = 'settled'))
     OR NOT CASE NEW.state
         WHEN 'open' THEN OLD.state IN ('attention', 'collecting')
             AND EXISTS (SELECT 1 FROM tenders WHERE id = OLD.last_tender_id AND state IN ('declined', 'cancelled'))
         WHEN 'collecting' THEN OLD.state = 'open'
             AND EXISTS (SELECT 1 FROM tenders WHERE id = NEW.last_tender_id AND replaces = OLD.last_tender_id)
-        WHEN 'settled' THEN OLD.state IN ('attention', 'collecting', 'writing_off')
-            AND EXISTS (SELECT 1 FROM tenders WHERE id = OLD.last_tender_id
+        WHEN 'settled' THEN (OLD.state = 'open' AND EXISTS (SELECT 1 FROM tenders WHERE id = NEW.last_tender_id AND kind = 'cash'
+                AND collects = OLD.tender_id AND replaces = OLD.last_tender_id AND amount = NEW.amount + NEW.rounding))
+            OR OLD.state IN ('attention', 'collecting', 'writing_off') AND EXISTS (SELECT 1 FROM tenders WHERE id = OLD.last_tender_id
                 AND (state = 'approved' OR (NEW.amount = 0 AND state IN ('declined', 'cancelled'))))
         WHEN 'writing_off' THEN OLD.state = 'attention'
         WHEN 'written_off' THEN OLD.state IN ('open', 'writing_off')
@@ -184,7 +188,7 @@ BEGIN SELECT RAISE(ABORT, 'a late decline is collected again or written off, onc
 CREATE TRIGGER late_declines_stay BEFORE DELETE ON late_declines
 BEGIN SELECT RAISE(ABORT, 'a late decline is never dropped'); END;
 
--- The one tender that begins on a completed sale collects again what was declined, all of it, in its place.
+-- The one tender that begins on a completed sale collects again what was declined, all of it, in its place; in cash, in coins.
 DROP TRIGGER tenders_begin_within_what_is_due;
 CREATE TRIGGER tenders_begin_within_what_is_due BEFORE INSERT ON tenders
 WHEN NEW.state IS NOT CASE NEW.kind WHEN 'card' THEN 'settling' ELSE 'taken' END
@@ -194,9 +198,10 @@ WHEN NEW.state IS NOT CASE NEW.kind WHEN 'card' THEN 'settling' ELSE 'taken' END
             OR NEW.amount + (SELECT coalesce(sum(amount), 0) FROM tenders
                           WHERE sale_id = NEW.sale_id AND state NOT IN ('declined', 'cancelled'))
             > (SELECT total + CASE NEW.kind WHEN 'cash' THEN cash_step - 1 ELSE 0 END FROM sales WHERE id = NEW.sale_id)
-        WHEN 'completed' THEN NEW.kind <> 'card' OR NOT EXISTS (
-            SELECT 1 FROM late_declines
-            WHERE tender_id = NEW.collects AND last_tender_id = NEW.replaces AND state = 'open' AND amount = NEW.amount)
+        WHEN 'completed' THEN NOT EXISTS (
+            SELECT 1 FROM late_declines JOIN sales ON sales.id = NEW.sale_id
+            WHERE tender_id = NEW.collects AND last_tender_id = NEW.replaces AND late_declines.state = 'open'
+                AND CASE NEW.kind WHEN 'card' THEN amount = NEW.amount ELSE abs(NEW.amount - amount) < cash_step END)
         ELSE 1 END
 BEGIN SELECT RAISE(ABORT, 'a tender is for a sale under payment and never over what is due'); END;
 
@@ -369,14 +374,18 @@ WHEN EXISTS (
                     ON other.return_id = returns.id WHERE returns.sale_id = NEW.sale_id AND other.rate = mine.rate)))
     OR EXISTS (
         SELECT 1 FROM cash_refunds AS mine JOIN sales ON sales.id = NEW.sale_id WHERE mine.return_id = NEW.id AND (
-            mine.amount % sales.cash_step <> 0 OR abs(mine.rounding) >= sales.cash_step
+            -- What was collected late in cash was rounded by itself, and goes back with the rest.
+            mine.amount % sales.cash_step <> 0 OR abs(mine.rounding) >= sales.cash_step * (1 + (SELECT count(*) FROM tenders
+                WHERE sale_id = NEW.sale_id AND kind = 'cash' AND collects IS NOT NULL))
             OR mine.amount + (SELECT coalesce(sum(other.amount), 0) FROM returns JOIN cash_refunds AS other
                     ON other.return_id = returns.id WHERE returns.sale_id = NEW.sale_id AND +other.instead_of IS NULL)
                 > (SELECT coalesce(sum(amount), 0) FROM tenders WHERE sale_id = NEW.sale_id AND kind = 'cash')
             OR mine.amount - mine.rounding + (SELECT coalesce(sum(other.amount - other.rounding), 0) FROM returns
                     JOIN cash_refunds AS other ON other.return_id = returns.id
                     WHERE returns.sale_id = NEW.sale_id AND +other.instead_of IS NULL)
-                > (SELECT coalesce(sum(amount), 0) FROM tenders WHERE sale_id = NEW.sale_id AND kind = 'cash') - sales.rounding))
+                > (SELECT coalesce(sum(amount), 0) FROM tenders WHERE sale_id = NEW.sale_id AND kind = 'cash') - sales.rounding
+                    - (SELECT coalesce(sum(late.rounding), 0) FROM late_declines AS late JOIN tenders ON tenders.id = late.tender_id
+                        WHERE tenders.sale_id = NEW.sale_id)))
 BEGIN SELECT RAISE(ABORT, 'never more is given back than was paid: of each rate, and in cash'); END;
 
 CREATE TRIGGER returns_never_change BEFORE UPDATE ON returns

@@ -56,7 +56,8 @@ pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Leg
     }
     let taken: i64 = rows.iter().filter(|tender| tender.kind == TenderKind::Cash).map(|tender| tender.amount).sum();
     let back = cash_back(conn, sale.id)?;
-    let left = taken - sale.rounding.unwrap_or(0) - back.exact;
+    let rounding = sale.rounding.unwrap_or(0) + late::since(conn, &rows)?.rounding;
+    let left = taken - rounding - back.exact;
     if rest > left {
         return Err(TillError::OverRefund { amount: total, left: total - rest + left, currency: sale.currency });
     }
@@ -64,6 +65,8 @@ pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Leg
         return Ok(Legs { cards, cash: None });
     }
     let due = checkout::cash_due(back.exact + rest, sale.cash).map_err(sale::broken)?.due;
+    // What was collected late was rounded by itself: the last part gives what is left of both, and no part gives more.
+    let due = if rest == left { taken } else { due.min(taken) };
     let amount = due - back.handed;
     Ok(Legs { cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
 }

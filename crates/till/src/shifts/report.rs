@@ -151,13 +151,17 @@ pub struct Drawer {
     pub cash_of_open_sales: i64,
     /// Of the cash of this shift's sales, what was taken in earlier shifts and lies in their drawers.
     pub cash_of_earlier_shifts: i64,
+    /// Cash that collected what was declined after its goods were gone.
+    #[serde(default)]
+    pub cash_collected: i64,
     /// What was put in.
     pub cash_in: i64,
     /// What was taken out.
     pub cash_out: i64,
     /// What was given back.
     pub cash_refunds: i64,
-    /// What it should hold: float, cash of sales and of open ones, less that of earlier shifts, with what was put in, taken out and given back.
+    /// What it should hold: float, cash of sales and of open ones, less that of earlier shifts, with what was collected, put in, taken out and
+    /// given back.
     pub expected: i64,
     /// What was counted last; none while the shift runs.
     pub counted: Option<i64>,

@@ -133,6 +133,9 @@ pub(super) fn drawer(conn: &Connection, shift: &Shift, cash_of_sales: i64) -> Re
              WHERE sales.shift = ?1 AND sales.shift > 0 AND tenders.kind = 'cash' AND tenders.collects IS NULL
                  AND tenders.shift IS NOT sales.shift AND sales.currency = (SELECT currency FROM shifts WHERE number = ?1)",
         )?,
+        cash_collected: sum(
+            "SELECT coalesce(sum(amount), 0) FROM tenders WHERE shift = ?1 AND shift > 0 AND collects IS NOT NULL",
+        )?,
         cash_in: moved(conn, shift, "in")?.amount,
         cash_out: moved(conn, shift, "out")?.amount,
         cash_refunds: moved(conn, shift, "refund")?.amount,

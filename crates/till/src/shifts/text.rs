@@ -164,6 +164,7 @@ impl ShiftReport {
         lines.push(apart("Cash of sales", &self.amount(drawer.cash_of_sales)));
         self.line("Cash of sales still open", drawer.cash_of_open_sales, lines);
         self.line("Of it in earlier shifts", -drawer.cash_of_earlier_shifts, lines);
+        self.line("Collected after a late decline", drawer.cash_collected, lines);
         self.line("Cash in", drawer.cash_in, lines);
         self.line("Cash out", -drawer.cash_out, lines);
         self.line("Cash refunds", -drawer.cash_refunds, lines);
@@ -195,6 +196,7 @@ impl ShiftReport {
         let sums = [
             ("Declined", late.declined),
             ("Collected again", late.collected),
+            ("  Of it in cash", late.collected_in_cash),
             ("Written off", late.written_off),
             ("Still open, of all shifts", late.open),
         ];

@@ -33,6 +33,7 @@ pub(super) struct Tally {
     pub(super) card_refunds: Sum,
     pub(super) late_declined: Sum,
     pub(super) late_collected: Sum,
+    pub(super) late_in_cash: Sum,
     pub(super) late_written_off: Sum,
     pub(super) voids: (i64, i64, i64),
     pub(super) drops: i64,
@@ -87,6 +88,11 @@ impl Replay<'_> {
             "payment-begun" => self.begun("card", "settling", sale_id, details),
             "cash-taken" => {
                 self.begun("cash", "taken", sale_id, details);
+                if details["collects"].is_string() {
+                    let amount = number(details, "amount") - number(details, "rounding");
+                    add(&mut self.now().late_collected, amount);
+                    add(&mut self.now().late_in_cash, amount);
+                }
                 self.now().drawer += number(details, "amount");
             }
             "payment-taken-offline" => {
@@ -258,6 +264,7 @@ pub(super) fn tally(report: &ShiftReport) -> Tally {
         card_refunds: (report.card_refunds.count, report.card_refunds.amount),
         late_declined: (report.late.declined.count, report.late.declined.amount),
         late_collected: (report.late.collected.count, report.late.collected.amount),
+        late_in_cash: (report.late.collected_in_cash.count, report.late.collected_in_cash.amount),
         late_written_off: (report.late.written_off.count, report.late.written_off.amount),
         voids: (report.voids.voids, report.voids.cards, report.voids.cash),
         drops: report.drops,

@@ -1,10 +1,11 @@
 //! What was taken offline and then did not pay: seen, collected again or written off, and each of it once.
 
-use super::{Checked, Scene, frozen::refuses};
+use super::{Checked, Scene, frozen::refuses, shifts::opened};
 use crate::{
-    CollectAgain, Event, Goods, LateQuery, LateState, LateTotal, NewReturn, Place, ReturnState, ReturnedGoods, Sale,
-    SaleState, State, TillError, settling::Teller,
+    CollectAgain, CollectInCash, Count, Event, Goods, LateQuery, LateState, LateTotal, NewReturn, Place, ReturnState,
+    ReturnedGoods, Sale, SaleState, Settings, State, TillError, settling::Teller,
 };
+use checkout::{CashRounding, CashRule};
 use jiff::Timestamp;
 use protocol::Currency;
 use std::collections::HashSet;
@@ -294,6 +295,114 @@ async fn goods_that_come_back_while_a_payment_is_given_up_are_given_back_by_the_
     let made = scene.till.return_goods(of(1)).await?;
     assert_eq!((made.total, made.legs.len(), made.legs[0].amount), (220, 1, 220));
     assert_eq!(made.legs[0].tender_id, Some(scene.till.sale(sale.id).await?.tenders[0].id));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_customer_who_comes_back_pays_it_in_cash_into_the_drawer_of_that_day() -> Checked {
+    let scene = Scene::new()?;
+    let cash = CashRule::new(5, CashRounding::Nearest).ok_or("no rule")?;
+    scene.till.save_settings(Settings { cash, ..Settings::default() }).await?;
+    opened(&scene, 1_000).await?;
+    // 0.755 kg at 1.99: 1.50, and 1.49 twice: 4.48, of which 2.46 were taken offline and 2.02 paid in cash, as 2.00.
+    scene.till.add_article("PRO-301", Some("0.755")).await?;
+    let sale = scene.till.add_article("DAI-401", Some("2")).await?;
+    assert_eq!(sale.total, 448);
+    let card = scene.taken_offline(&sale, 246).await?;
+    assert_eq!(scene.in_cash(&sale, 500).await?.drawer, 200);
+    scene.settle(&card, State::Declined).await?;
+    scene.till.count_drawer(Count::Total(1_200)).await?;
+    let first = scene.till.close_shift(1).await?;
+    let late = scene.till.sale(sale.id).await?.tenders[0].id;
+    let dialog = scene.till.begin_collecting(late).await?;
+    assert_eq!((dialog.due, dialog.cash_due, dialog.rounding), (246, 245, -1));
+    let click = CollectInCash { tender_id: dialog.tender_id, late_tender_id: late, tendered: 300 };
+    let refused = scene.till.collect_in_cash(click.clone()).await;
+    assert!(matches!(refused, Err(TillError::NoShift(_))), "{refused:?}");
+    opened(&scene, 0).await?;
+    for tendered in [240, 0, -5, 246] {
+        let refused = scene.till.collect_in_cash(CollectInCash { tendered, ..click.clone() }).await;
+        assert!(matches!(refused, Err(TillError::InvalidAmount(_))), "{tendered}: {refused:?}");
+    }
+    let clicks: Vec<_> = (0..20)
+        .map(|at| {
+            let till = scene.till.clone();
+            let other = CollectInCash { tender_id: Uuid::now_v7(), ..click.clone() };
+            let click = if at % 2 == 0 { click.clone() } else { other };
+            tokio::spawn(async move { till.collect_in_cash(click).await })
+        })
+        .collect();
+    let mut refused = 0;
+    for click in clicks {
+        match click.await? {
+            Ok(taken) => assert_eq!((taken.change, taken.drawer), (55, 245)),
+            Err(TillError::AlreadyFinal(_)) => refused += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    assert!(refused == 10 || refused == 19, "{refused}");
+    let now = scene.till.sale(sale.id).await?;
+    assert_eq!((now.due, now.paid, now.rounding, now.waived, now.state), (0, 445, -3, 0, SaleState::Completed));
+    let listed = scene.till.late_declines(LateQuery { with_ended: true, ..LateQuery::default() }).await?.late.remove(0);
+    assert_eq!((listed.state, listed.cash, listed.operation.key), (LateState::Settled, Some(245), card.key));
+    let collected = now.tenders[2].id;
+    assert!(matches!(scene.till.write_off(late, "x").await, Err(TillError::AlreadyFinal(_))));
+    assert!(matches!(scene.till.collect_again(collect(late)).await, Err(TillError::AlreadyFinal(_))));
+    let reused = scene.till.collect_again(CollectAgain { tender_id: collected, ..collect(late) }).await;
+    assert!(reused.is_err(), "a card can't be what was cash: {reused:?}");
+
+    let x = scene.till.x_report().await?;
+    assert_eq!((x.sales, x.drawer.cash_collected, x.drawer.cash_of_open_sales, x.drawer.expected), (0, 245, 0, 245));
+    assert_eq!((x.late.collected.amount, x.late.collected_in_cash.amount, x.late.rounding), (246, 246, -1));
+    assert_eq!((first.total + first.rounding, first.late.declined.amount), (446, 246));
+    // All of it comes back: 2.00 and 2.45, whatever 4.48 is in coins.
+    scene
+        .till
+        .move_drawer(crate::NewDrawerMove {
+            id: Uuid::now_v7(),
+            opening: crate::DrawerOpening::In(1_000),
+            reason: "change".into(),
+        })
+        .await?;
+    let part = ReturnedGoods::Lines(vec![Goods { line_id: sale.lines[1].id, quantity: Some("1".into()) }]);
+    let new = |goods| NewReturn { id: Uuid::now_v7(), sale_id: sale.id, goods, reason: None };
+    let one = scene.till.return_goods(new(part)).await?;
+    let rest = scene.till.return_goods(new(ReturnedGoods::Whole)).await?;
+    assert_eq!((one.total + rest.total, one.legs[0].amount + rest.legs[0].amount), (448, 445));
+    assert_eq!(scene.till.x_report().await?.drawer.expected, 1_000 + 245 - 445);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_database_takes_cash_for_a_late_decline_whole_and_once() -> Checked {
+    let scene = Scene::new()?;
+    let (sale, late) = declined_late(&scene).await?;
+    let file = scene.file()?;
+    let id = "00000000-0000-4000-8000-000000000000";
+    let cash = |amount: i64, collects: &str| {
+        format!(
+            "INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, replaces, collects, created_at, updated_at)
+             VALUES ('{id}', '{}', 2, 'cash', 'taken', {amount}, {amount}, 0, '{late}', {collects}, 1, 1)",
+            sale.id
+        )
+    };
+    let settled = |tender: &str, rounding: i64| {
+        format!(
+            "UPDATE late_declines SET state = 'settled', last_tender_id = '{tender}', rounding = {rounding}, ended_at = 1, ended_shift = 0"
+        )
+    };
+    let quoted = format!("'{late}'");
+    for (amount, collects) in [(590, "NULL"), (589, &*quoted), (591, &quoted)] {
+        refuses(&file, &cash(amount, collects), "a tender is for a sale under payment");
+    }
+    refuses(&file, &settled(&late.to_string(), 0), "once");
+    file.execute_batch("BEGIN")?;
+    file.execute_batch(&cash(590, &quoted))?;
+    refuses(&file, &settled(id, 1), "once");
+    file.execute_batch(&settled(id, 0))?;
+    refuses(&file, "UPDATE late_declines SET rounding = 1", "once");
+    file.execute_batch("COMMIT")?;
+    assert_eq!(states(&scene).await?, [LateState::Settled]);
     Ok(())
 }
 

@@ -6,9 +6,9 @@ use super::{
     shifts::{assert_agrees, moved, opened},
 };
 use crate::{
-    Asked, CashPayment, CollectAgain, Count, DrawerOpening, Goods, LateQuery, LateState, LegState, NewReturn, NewVoid,
-    Operation, OperationQuery, ReturnedGoods, Sale, SaleState, Settings, ShiftReport, State, TakeOffline, TenderState,
-    TillError,
+    Asked, CashPayment, CollectAgain, CollectInCash, Count, DrawerOpening, Goods, LateQuery, LateState, LegState,
+    NewReturn, NewVoid, Operation, OperationQuery, ReturnedGoods, Sale, SaleState, Settings, ShiftReport, State,
+    TakeOffline, TenderState, TillError,
 };
 use checkout::{CashRounding, CashRule};
 use protocol::Kind;
@@ -30,6 +30,8 @@ async fn closed(scene: &Scene) -> Checked<ShiftReport> {
     scene.till.count_drawer(Count::Total(0)).await?;
     let report = scene.till.close_shift(number).await?;
     assert_agrees(&report);
+    let late = &report.late;
+    assert_eq!(late.collected_in_cash.amount + late.rounding, report.drawer.cash_collected, "{report:?}");
     let back = &report.returns;
     assert_eq!(back.cash.amount + back.paid_out.amount + report.voids.cash, report.drawer.cash_refunds, "{report:?}");
     assert_stands(scene, &report)?;
@@ -324,6 +326,11 @@ impl Day {
         let Some(late) = self.any(&late) else { return Ok(()) };
         if self.chance(30) {
             allowed(till.write_off(late.tender_id, "gone").await)?;
+        } else if self.chance(40) && late.state == LateState::Open {
+            let dialog = till.begin_collecting(late.tender_id).await?;
+            let tendered = dialog.cash_due + self.rng.random_range(0..10) * 5;
+            let (tender_id, late_tender_id) = (dialog.tender_id, late.tender_id);
+            allowed(till.collect_in_cash(CollectInCash { tender_id, late_tender_id, tendered }).await)?;
         } else if late.state == LateState::Open {
             let collect =
                 CollectAgain { tender_id: Uuid::now_v7(), late_tender_id: late.tender_id, card: "tok_visa".into() };
@@ -398,6 +405,7 @@ async fn two_hundred_shifts_of_chance_are_reported_as_they_were() -> Checked {
     assert!(met(|report| report.returns.cash.amount) && met(|report| report.returns.cards.amount));
     assert!(met(|report| report.late.collected.count) && met(|report| report.late.written_off.count));
     assert!(met(|report| report.voids.cards) && met(|report| report.voids.cash), "nothing was given up");
+    assert!(met(|report| report.late.rounding.abs()), "nothing was collected in coins");
     assert!(met(|report| report.offline_unsettled.count), "nothing was open at the end of any shift");
     assert!(met(|report| report.returns.paid_out.count), "no refund was paid out in cash");
     assert_told(&day.scene, &reports)

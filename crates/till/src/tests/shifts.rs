@@ -48,6 +48,7 @@ pub(super) fn assert_agrees(report: &ShiftReport) {
     assert_eq!(back.taxes.iter().map(|tax| tax.tax).sum::<i64>(), back.tax, "{report:?}");
     let expected = drawer.float_amount + drawer.cash_of_sales + drawer.cash_of_open_sales
         - drawer.cash_of_earlier_shifts
+        + drawer.cash_collected
         + drawer.cash_in
         - drawer.cash_out
         - drawer.cash_refunds;

@@ -2,9 +2,9 @@
 //! off.
 
 use crate::{
-    CashPayment, CashTaken, CollectAgain, Event, LateDecline, LateDeclines, LateFigures, LateQuery, OfflineAsk,
-    Operation, TakeOffline, TenderBegun, Till, TillError, audit::Signature, clock, instead, late, offline, operations,
-    pay, span::Span,
+    CashPayment, CashTaken, CollectAgain, CollectInCash, Event, LateDecline, LateDeclines, LateFigures, LateQuery,
+    OfflineAsk, Operation, TakeOffline, TenderBegun, Till, TillError, audit::Signature, clock, instead, late, offline,
+    operations, pay, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -118,6 +118,32 @@ impl Till {
             self.tell(Event::LateDecline(Box::new(late)));
         }
         Ok(operation)
+    }
+
+    /// What is owed of a late decline, also in coins that there are, and an id for the tender that is to collect it: asked for when its
+    /// dialog opens. Saves nothing.
+    ///
+    /// # Errors
+    /// As [`Till::collect_again`].
+    pub async fn begin_collecting(&self, late_tender_id: Uuid) -> Result<TenderBegun, TillError> {
+        self.read(move |conn| late::begin_collecting(conn, late_tender_id)).await
+    }
+
+    /// Collects again what was declined after the goods were gone, all of it, in cash: the late decline is settled with it, and the cash
+    /// is in the drawer of the open shift. The same tender id again gives the same answer back.
+    ///
+    /// # Errors
+    /// [`TillError::InvalidAmount`] where it is less than is owed, or not in coins that there are, [`TillError::NoShift`]; else as
+    /// [`Till::collect_again`].
+    pub async fn collect_in_cash(&self, collect: CollectInCash) -> Result<CashTaken, TillError> {
+        let (tender_id, late_id) = (collect.tender_id, collect.late_tender_id);
+        let change = move |tx: &Connection, signature: &Signature| late::collect_in_cash(tx, signature, &collect);
+        let taken = self.change_or_find(change, move |conn| pay::cash_taken(conn, tender_id)).await?;
+        self.tell(Event::SaleChanged { sale_id: taken.sale.id });
+        if let Some(late) = self.read(move |conn| late::by_tender(conn, late_id)).await? {
+            self.tell(Event::LateDecline(Box::new(late)));
+        }
+        Ok(taken)
     }
 
     /// Gives a payment up that was taken offline, for a reason: at once where it is known not to pay, else once the bank confirms that
