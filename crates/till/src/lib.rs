@@ -109,7 +109,10 @@ pub use returns::{
 };
 pub use rights::{Limit, Measure, Right, RoleRight};
 pub use sale::{Sale, SaleLine, SaleTax, Tender};
-pub use sales::SaleState;
+pub use sales::{
+    SaleState,
+    listing::{ListedSale, ListedTender, SalePlace, Sales, SalesQuery},
+};
 pub use schema::prepare;
 pub use settings::{OfflineLimits, Settings};
 pub use settling::Settling;

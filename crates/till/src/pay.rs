@@ -379,6 +379,9 @@ pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox
         return Ok(());
     }
     tenders::set_state(tx, signature, tender.id, state)?;
+    if let Some((_, last4)) = operation.card() {
+        sales::listing::mark_card(tx, tender.sale_id, last4)?;
+    }
     let details = json!({
         "tender": tender.id, "key": operation.key, "short_code": operation.short_code, "amount": tender.amount,
         "before": tender.state.as_str(), "after": state.as_str(),

@@ -1,5 +1,7 @@
 //! The rows of sales: what they are, and their way from open to paying to completed.
 
+pub(crate) mod listing;
+
 use crate::{Asked, Right, Settings, TillError, asked::Terms, audit::Signature, clock, columns};
 use checkout::{CashRounding, CashRule, Priced};
 use jiff::Timestamp;

@@ -25,6 +25,7 @@ mod receipt;
 mod reconciling;
 mod reports;
 mod returns;
+mod sales_list;
 mod settling;
 mod shifts;
 mod shifts_chance;

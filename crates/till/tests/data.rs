@@ -38,6 +38,10 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("lines", "its lines, frozen at Pay too, with the article's name and price as they were"),
             ("sale_taxes", "its tax table, frozen at Pay"),
             ("sale_changes", "the last fifty changes of an open sale, to be undone"),
+            (
+                "sale_marks",
+                "the amounts and last four digits of cards by which a sale is found, kept by triggers but for the digits",
+            ),
         ],
     ),
     (

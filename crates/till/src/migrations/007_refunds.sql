@@ -458,3 +458,47 @@ BEGIN SELECT RAISE(ABORT, 'a sale is voided with all that was paid given back');
 CREATE TRIGGER sales_voided_never_change BEFORE UPDATE ON sales
 WHEN OLD.voided_at IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a sale that was voided never changes'); END;
+
+---- Found again
+
+-- The list of sales, newest first. Only what was under payment once has a number and is on it.
+CREATE INDEX sales_by_time ON sales (state, coalesce(completed_at, updated_at), number) WHERE number IS NOT NULL;
+
+-- What a person has of a sale and finds it by: what it came to or a tender was for, and the last four digits of a card. In the order
+-- of the sales' numbers, so that a page of the many sales with one amount is read and not all of them.
+CREATE TABLE sale_marks (
+    kind   TEXT NOT NULL CHECK (kind IN ('amount', 'last_four')),
+    value  INTEGER NOT NULL CHECK (value >= 0 AND (kind = 'amount' OR value <= 9999)),
+    number INTEGER NOT NULL REFERENCES sales (number),
+    PRIMARY KEY (kind, value, number)
+) STRICT, WITHOUT ROWID;
+
+INSERT OR IGNORE INTO sale_marks (kind, value, number)
+SELECT 'amount', total, number FROM sales WHERE number IS NOT NULL AND total IS NOT NULL;
+INSERT OR IGNORE INTO sale_marks (kind, value, number)
+SELECT 'amount', tenders.amount, sales.number FROM tenders JOIN sales ON sales.id = tenders.sale_id;
+INSERT OR IGNORE INTO sale_marks (kind, value, number)
+SELECT 'last_four', CAST(operations.result ->> '$.card.last4' AS INTEGER), sales.number
+FROM operations JOIN tenders ON tenders.id = substr(lower(hex(operations.intent_id)), 1, 8) || '-'
+    || substr(lower(hex(operations.intent_id)), 9, 4) || '-' || substr(lower(hex(operations.intent_id)), 13, 4) || '-'
+    || substr(lower(hex(operations.intent_id)), 17, 4) || '-' || substr(lower(hex(operations.intent_id)), 21)
+    JOIN sales ON sales.id = tenders.sale_id
+WHERE json_valid(operations.result) AND operations.result ->> '$.card.last4' GLOB '[0-9][0-9][0-9][0-9]';
+
+CREATE TRIGGER sales_are_found_by_their_total AFTER UPDATE OF state ON sales
+WHEN OLD.state = 'open' AND NEW.state = 'paying'
+BEGIN INSERT OR IGNORE INTO sale_marks (kind, value, number) VALUES ('amount', NEW.total, NEW.number); END;
+
+-- Open again, it comes to something else.
+CREATE TRIGGER sales_are_not_found_by_what_they_came_to AFTER UPDATE OF state ON sales
+WHEN OLD.state = 'paying' AND NEW.state = 'open'
+    AND NOT EXISTS (SELECT 1 FROM tenders WHERE sale_id = OLD.id AND amount = OLD.total)
+BEGIN DELETE FROM sale_marks WHERE kind = 'amount' AND value = OLD.total AND number = OLD.number; END;
+
+CREATE TRIGGER tenders_are_found_by_their_amount AFTER INSERT ON tenders
+BEGIN
+    INSERT OR IGNORE INTO sale_marks (kind, value, number) SELECT 'amount', NEW.amount, number FROM sales WHERE id = NEW.sale_id;
+END;
+
+CREATE TRIGGER sale_marks_never_change BEFORE UPDATE ON sale_marks
+BEGIN SELECT RAISE(ABORT, 'what a sale is found by never changes'); END;

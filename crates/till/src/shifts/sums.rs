@@ -1,7 +1,9 @@
 //! The sums of a shift's report, each over what the file holds of the shift. SQLite's `sum` of integers fails where it does not fit.
 
 use super::{
-    Shift, drawer::counts, expected,
+    Shift,
+    drawer::counts,
+    expected,
     report::{Drawer, OtherCurrency, TaxTotal, TenderTotal, Total, Unsettled},
 };
 use crate::{OperationQuery, State, TenderKind, TillError, columns, operations};

@@ -122,7 +122,7 @@ impl Replay<'_> {
             "cash-in" => self.now().drawer += number(details, "amount"),
             "cash-out" => self.now().drawer -= number(details, "amount"),
             "drawer-opened" => self.now().no_sales += 1,
-            "sale-dropped" | "sale-cleared" => self.now().drops += 1,
+            "sale-dropped" | "sale-cleared" | "sale-emptied" => self.now().drops += 1,
             _ => {}
         }
         Ok(())

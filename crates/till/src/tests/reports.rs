@@ -17,8 +17,14 @@ fn a_z_report_reads_as_committed() -> Checked {
 #[test]
 fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
     let report: ShiftReport = serde_json::from_str(STORED)?;
-    let drawer =
-        Drawer { cash_collected: 0, counted: None, difference: None, counts: 0, each_count: Vec::new(), ..report.drawer };
+    let drawer = Drawer {
+        cash_collected: 0,
+        counted: None,
+        difference: None,
+        counts: 0,
+        each_count: Vec::new(),
+        ..report.drawer
+    };
     let quiet = ShiftReport {
         kind: ReportKind::X,
         offline_unsettled: Default::default(),

@@ -1,6 +1,9 @@
 //! The sale in front of the cashier.
 
-use crate::{AuditEntry, ChainCheck, ChainProgress, Event, Sale, Till, TillError, audit, cart, sale};
+use crate::{
+    AuditEntry, ChainCheck, ChainProgress, Event, Sale, Sales, SalesQuery, Till, TillError, audit, cart, sale,
+    sales::listing,
+};
 use uuid::Uuid;
 
 impl Till {
@@ -116,6 +119,16 @@ impl Till {
     /// [`TillError::NotFound`].
     pub async fn sale(&self, sale_id: Uuid) -> Result<Sale, TillError> {
         self.read(move |conn| sale::read(conn, sale_id)).await
+    }
+
+    /// A page of the sales that were under payment once, the newest first: by the time of their completion, else of their last change;
+    /// where they are found by a number, an amount or a card, by their own numbers. Each question reads about a page, however many there
+    /// are.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn sales(&self, query: SalesQuery) -> Result<Sales, TillError> {
+        self.read(move |conn| listing::list(conn, &query)).await
     }
 
     /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.
