@@ -155,7 +155,7 @@ pub(crate) fn take_over(
         return unknown("its reference names no sale");
     };
     let id = tx
-        .prepare_cached("SELECT id FROM sales WHERE number = ?1 AND state = 'paying'")?
+        .prepare_cached("SELECT id FROM sales WHERE number = ?1 AND state = 'paying' AND voided_at IS NULL")?
         .query_row([number], |row| columns::uuid(row, 0))
         .optional()?;
     let Some(id) = id else { return unknown("this file has no sale of that number that waits to be paid") };
@@ -176,6 +176,7 @@ pub(crate) fn take_over(
         change: None,
         reference: payment.reference.clone(),
         replaces: tenders::to_replace(&others),
+        collects: None,
         created_at: signature.at,
         taken_offline_at: None,
     };

@@ -11,11 +11,13 @@ pub(super) struct LateFacts {
     state: String,
     amount: i64,
     returned: i64,
+    /// What collecting it in cash added for the coins.
+    pub(super) rounding: i64,
 }
 
 pub(super) fn prepare(conn: &Connection) -> Result<CachedStatement<'_>, TillError> {
     Ok(conn.prepare_cached(
-        "SELECT late.tender_id, late.last_tender_id, late.state, late.amount, late.returned
+        "SELECT late.tender_id, late.last_tender_id, late.state, late.amount, late.returned, late.rounding
          FROM tenders CROSS JOIN late_declines AS late ON late.tender_id = tenders.id WHERE tenders.sale_id = ?1 ORDER BY late.seq",
     )?)
 }
@@ -28,6 +30,7 @@ pub(super) fn of_sale(statement: &mut CachedStatement<'_>, sale_id: &str) -> Res
             state: row.get(2)?,
             amount: row.get(3)?,
             returned: row.get(4)?,
+            rounding: row.get(5)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -54,7 +57,8 @@ pub(super) fn check_mark(tender: &TenderFacts, is_accepted: bool, subject: &str,
     }
 }
 
-/// The late declines of a sale. Gives what of the sale no tender covers all the same: what is owed, given up or came back.
+/// The late declines of a sale. Gives what of the sale no tender covers all the same, what is owed, given up or came back, less what
+/// was taken more for the coins.
 pub(super) fn check(late: &[LateFacts], tenders: &[TenderFacts], sale: &str, notes: &mut Notes<'_>) -> i128 {
     late.iter().map(|late| i128::from(late.returned) + owed(late, tenders, sale, notes)).sum()
 }
@@ -80,16 +84,16 @@ fn owed(late: &LateFacts, tenders: &[TenderFacts], sale: &str, notes: &mut Notes
     let fits = match late.state.as_str() {
         "attention" | "collecting" | "writing_off" => is_open(state),
         "open" | "written_off" => !covers,
-        "settled" => state == Some(TenderState::Approved) || (!covers && late.amount == 0),
+        "settled" => state.is_some_and(TenderState::paid) || (!covers && late.amount == 0),
         _ => false,
     };
     if !fits {
         wrong(format!("it is {}, and its last payment is {}", late.state, last.state));
     }
-    if covers && last.amount != late.amount {
+    if covers && i128::from(last.amount) != i128::from(late.amount) + i128::from(late.rounding) {
         wrong(format!("{} is owed, and {} is being collected", late.amount, last.amount));
     }
-    if covers { 0 } else { i128::from(late.amount) }
+    if covers { -i128::from(late.rounding) } else { i128::from(late.amount) }
 }
 
 /// Whether a tender of a completed sale is one whose end may still be awaited.

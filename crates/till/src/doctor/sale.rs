@@ -184,7 +184,9 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
     if sale.state == "completed" {
         check_paid(sale, frozen[4], covered, &tenders, notes);
     }
-    returns::check(conn, sale, &lines, &taxes, &tenders, notes)
+    let rounding = late.iter().map(|late| i128::from(late.rounding)).sum::<i128>();
+    let paid = returns::Paid { tenders: &tenders, rounding: rounding + i128::from(sale.rounding.unwrap_or_default()) };
+    returns::check(conn, sale, &lines, &taxes, &paid, notes)
 }
 
 fn check_state(sale: &Facts, notes: &mut Notes<'_>) {

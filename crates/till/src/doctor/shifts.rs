@@ -182,13 +182,14 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
     found(
         "SELECT moves.id, moves.amount FROM drawer_moves AS moves LEFT JOIN cash_refunds ON cash_refunds.id = moves.id
          WHERE moves.kind = 'refund' AND cash_refunds.amount IS NOT moves.amount LIMIT ?1",
-        "left the drawer, and was not given back for goods",
+        "left the drawer, and was given back to nobody",
     )?;
     // When it was given back is told by its place in the audit, which no clock can turn back.
     found(
-        "SELECT cash.id, cash.amount FROM cash_refunds AS cash JOIN returns ON returns.id = cash.return_id
+        "SELECT cash.id, cash.amount FROM cash_refunds AS cash LEFT JOIN returns ON returns.id = cash.return_id
+             LEFT JOIN voids ON voids.id = cash.void_id
          WHERE cash.amount > 0 AND NOT EXISTS (SELECT 1 FROM drawer_moves WHERE id = cash.id AND kind = 'refund')
-             AND EXISTS (SELECT 1 FROM audit WHERE sale_id = returns.sale_id AND instr(details, cash.id) > 0
+             AND EXISTS (SELECT 1 FROM audit WHERE sale_id = coalesce(returns.sale_id, voids.sale_id) AND instr(details, cash.id) > 0
                  AND seq > (SELECT opened_seq FROM shifts WHERE number = 1))
          LIMIT ?1",
         "was given back, and left no drawer",
