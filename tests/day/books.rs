@@ -172,6 +172,8 @@ pub(crate) struct Drawer {
     pub(crate) float_amount: i64,
     pub(crate) cash_in: i64,
     pub(crate) cash_out: i64,
+    /// What came back: number and sum.
+    pub(crate) returns: (i64, i64),
     pub(crate) cash_refunds: (i64, i64),
     pub(crate) card_refunds: (i64, i64),
     pub(crate) no_sales: i64,

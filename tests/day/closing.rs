@@ -15,6 +15,14 @@ use crate::{
     plan,
 };
 
+/// What was declined after its goods were gone, and what became of it: number and sum.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Late {
+    declined: (i64, i64),
+    collected: (i64, i64),
+    written_off: (i64, i64),
+}
+
 /// How many sales a whole day has.
 const SALES: usize = 200;
 /// What each day must meet at least once, beside the goods and the ways of paying that it planned.
@@ -170,7 +178,14 @@ impl Day {
         }
         ensure!(own == told, "the script sold {own:?}, and the till told {told:?}");
         let z = Sums::of_report(report)?;
-        ensure!(own == z, "the script sold {own:?}, and the report says {z:?}");
+        let late = self.late_is_told(report)?;
+        // The report says what paid when the sales completed: what was declined later is among it, and what collected that is not.
+        let at_completion = Sums {
+            cards: (own.cards.0 + late.declined.0 - late.collected.0, own.cards.1 + late.declined.1 - late.collected.1),
+            ..own.clone()
+        };
+        ensure!(at_completion == z, "the script sold {at_completion:?}, and the report says {z:?}");
+        ensure!(z.total + z.rounding == z.cards.1 + z.cash.1, "the report does not add up: {z:?}");
         receipts.sort_unstable();
         let count = i64::try_from(receipts.len())?;
         ensure!(receipts == (1..=count).collect::<Vec<_>>(), "the receipts have gaps: {receipts:?}");
@@ -179,9 +194,34 @@ impl Day {
         let chain = self.done(Click::CheckAudit).await?;
         ensure!(chain["broken"].is_null() && int(&chain, "entries")? > 0, "{chain}");
         let began = self.began;
-        self.at_the_gateway(&z, report).await?;
+        self.at_the_gateway(&own, report).await?;
         println!("{count} receipts, {} entries of the audit, {:.1} s", chain["entries"], began.elapsed().as_secs_f64());
         Ok(())
+    }
+
+    /// What was declined late, by the script and by the report.
+    fn late_is_told(&self, report: &Value) -> Result<Late> {
+        let mut late = Late::default();
+        for (at, _) in &self.late {
+            let amount = self.sold[*at].priced.total;
+            let end = if self.sold[*at].waived > 0 { &mut late.written_off } else { &mut late.collected };
+            for sum in [&mut late.declined, end] {
+                *sum = (sum.0 + 1, sum.1 + amount);
+            }
+        }
+        let told = |name: &str| {
+            let figure = &report["late"][name];
+            Ok::<_, anyhow::Error>((int(figure, "count")?, int(figure, "amount")?))
+        };
+        let told =
+            Late { declined: told("declined")?, collected: told("collected")?, written_off: told("writtenOff")? };
+        ensure!(told == late, "{late:?} were late, and the report says {told:?}");
+        let cards = report["tenders"].as_array().and_then(|all| all.iter().find(|one| one["kind"] == "card"));
+        let cards = cards.map_or(Ok(0), |cards| int(cards, "amount"))?;
+        let of_cards = cards - told.declined.1 + told.collected.1;
+        let own: i64 = self.sold.iter().flat_map(|sold| &sold.cards).map(|card| card.amount).sum();
+        ensure!(of_cards == own, "by the report cards paid {of_cards} in the end, and by the script {own}");
+        Ok(late)
     }
 
     /// The rest of the report.
@@ -190,6 +230,9 @@ impl Day {
         let refunds =
             |name: &str| Ok::<_, anyhow::Error>((int(&report[name], "count")?, int(&report[name], "amount")?));
         ensure!(refunds("cardRefunds")? == drawer.card_refunds, "{:?}: {report}", drawer.card_refunds);
+        let returned = &report["returns"];
+        let told = (int(returned, "returns")?, int(returned, "total")?);
+        ensure!(told == drawer.returns, "{:?}: {report}", drawer.returns);
         ensure!(refunds("cashRefunds")? == drawer.cash_refunds, "{:?}: {report}", drawer.cash_refunds);
         let told = (int(report, "drops")?, int(report, "noSales")?, int(report, "overrides")?);
         ensure!(told == (drawer.drops, drawer.no_sales, drawer.overrides), "{drawer:?}: {report}");
@@ -200,8 +243,8 @@ impl Day {
     }
 
     /// One charge for each operation that is approved, none lost, and the cards' figures of the report are the gateway's.
-    async fn at_the_gateway(self, z: &Sums, report: &Value) -> Result<()> {
-        let (approved, refunds) = (z.cards, self.drawer.card_refunds);
+    async fn at_the_gateway(self, own: &Sums, report: &Value) -> Result<()> {
+        let (approved, refunds) = (own.cards, self.drawer.card_refunds);
         let keys: Vec<String> = self.keys.values().cloned().collect();
         self.counter.close().await?;
         let till = Till::in_folder(self.folder.path());
@@ -219,7 +262,7 @@ impl Day {
         let sum = |name: &str| ledger[name]["EUR"].as_i64().unwrap_or(0);
         let moved = (int(&ledger, "charges")?, sum("charged"), int(&ledger, "refunds")?, sum("refunded"));
         ensure!(moved == (approved.0, approved.1, refunds.0, refunds.1), "{report} and {ledger}");
-        exports::add_up(&till, z, refunds).await?;
+        exports::add_up(&till, own, refunds).await?;
         exports::doctor_finds_nothing(&till, &self.bank).await
     }
 }

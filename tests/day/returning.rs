@@ -96,6 +96,7 @@ impl Day {
         let again = self.done(click).await?;
         ensure!(again["receiptNumber"] == made["receiptNumber"], "clicked twice: {made} and {again}");
         self.agrees_with(&made, &owed)?;
+        self.drawer.returns = (self.drawer.returns.0 + 1, self.drawer.returns.1 + owed.total);
         self.return_receipts.push(int(&made, "receiptNumber")?);
         self.until_given(return_id).await
     }
