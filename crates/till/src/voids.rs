@@ -3,13 +3,13 @@
 //! offline and is open still. Of a card that may be charged, and nobody took the risk of, nothing is decided: the bank has its word first.
 
 use crate::{
-    Measure, ReturnLeg, ReturnState, Right, SaleState, TenderKind, TenderState, TillError, audit,
+    ReturnLeg, ReturnState, SaleState, TenderKind, TenderState, TillError, audit,
     audit::Signature,
     clock, columns, editing, refunds,
     refunds::{LegOf, NewLeg},
     returns,
     returns::CashOut,
-    rights, sales,
+    sales,
     sales::SaleRow,
     span::Span,
     tenders,
@@ -154,7 +154,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewVoid) -> Res
     let sale = sales::by_id(tx, new.sale_id)?;
     let plan = plan(tx, &sale)?;
     let (cards, cash) = (plan.to_cards(), plan.cash);
-    let signature = &rights::allow(tx, signature, Right::Refund, Measure::Amount(cards + cash))?;
+    let signature = &refunds::allow(tx, signature, sale.id, cards + cash)?;
     let leg_of = LegOf::Void(new.id);
     let mut legs = Vec::new();
     for (tender, amount) in &plan.cards {

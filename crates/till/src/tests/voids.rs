@@ -2,9 +2,10 @@
 
 use super::{Checked, Scene, frozen::refuses, returns::new as new_return, shifts::opened};
 use crate::{
-    CashPayment, LegState, NewPerson, NewVoid, PinEntry, ReturnState, ReturnedGoods, Right, Role, RoleRight, Sale,
-    SaleState, SaleVoid, State, TakeOffline, TenderKind, TillError,
+    CashPayment, LegState, NewPerson, NewVoid, PinEntry, Refund, ReturnState, ReturnedGoods, Right, Role, RoleRight,
+    Sale, SaleState, SaleVoid, State, TakeOffline, TenderKind, TillError,
 };
+use protocol::Amount;
 use uuid::Uuid;
 
 fn new(sale: &Sale) -> NewVoid {
@@ -195,6 +196,11 @@ async fn who_may_not_give_so_much_back_needs_a_manager() -> Checked {
     scene.till.log_in(PinEntry { person_id: anna.id, pin: "8264".into() }).await?;
     let refused = scene.till.void_sale(new(&sale)).await;
     assert!(matches!(&refused, Err(TillError::NotAllowed(why)) if why.contains("4.00")), "{refused:?}");
+    // Less of it at a time is as much of the sale.
+    let payment = sale.tenders[0].operation.as_ref().ok_or("no operation")?.key;
+    scene.till.refund(Refund { intent_id: Uuid::now_v7(), payment, amount: Amount::new(100)? }).await?;
+    let refused = scene.till.void_sale(new(&sale)).await;
+    assert!(matches!(&refused, Err(TillError::NotAllowed(why)) if why.contains("makes 4.00")), "{refused:?}");
     let approved = scene.till.approved_by(PinEntry { person_id: boss.id, pin: "7391".into() }).await?;
     approved.void_sale(new(&sale)).await?;
     let entries = scene.till.audit(Some(sale.id), 0, 200).await?;
