@@ -199,6 +199,22 @@ pub(crate) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Option<SaleVoi
     by(conn, "sale_id", sale_id)
 }
 
+/// As many of what is owed are read at most: they are to be dealt with from the oldest on.
+const OWED_MAX: u32 = 200;
+
+/// The voids of which a card did not get its part, and nobody has done anything about it, oldest first.
+pub(crate) fn owed(conn: &Connection) -> Result<Vec<SaleVoid>, TillError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT DISTINCT refunds.void_id FROM refunds CROSS JOIN tenders ON tenders.id = refunds.tender_id
+         WHERE refunds.void_id IS NOT NULL AND refunds.state IN ('declined', 'cancelled') AND tenders.state = 'approved'
+             AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.replaces = refunds.id)
+             AND NOT EXISTS (SELECT 1 FROM cash_refunds WHERE cash_refunds.instead_of = refunds.id)
+         ORDER BY refunds.void_id LIMIT ?1",
+    )?;
+    let ids: Vec<Uuid> = statement.query_map([OWED_MAX], |row| columns::uuid(row, 0))?.collect::<Result<_, _>>()?;
+    ids.into_iter().filter_map(|id| by_id(conn, id).transpose()).collect()
+}
+
 struct VoidRow {
     id: Uuid,
     sale_id: Uuid,

@@ -255,6 +255,7 @@ CREATE INDEX refunds_by_return ON refunds (return_id) WHERE return_id IS NOT NUL
 -- Stays small: what a card did not get, and a customer perhaps has not either.
 CREATE INDEX refunds_not_given ON refunds (return_id) WHERE return_id IS NOT NULL AND state IN ('declined', 'cancelled');
 CREATE INDEX refunds_by_void ON refunds (void_id) WHERE void_id IS NOT NULL;
+CREATE INDEX refunds_of_voids_not_given ON refunds (void_id) WHERE void_id IS NOT NULL AND state IN ('declined', 'cancelled');
 CREATE UNIQUE INDEX refunds_replaced_once ON refunds (replaces) WHERE replaces IS NOT NULL;
 
 -- Cash out of the drawer, for a return or a void: the rest that no card gets, or what a card's bank refused (`instead_of`). `amount` is what was handed over,

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Asked, CashPayment, CollectAgain, CollectInCash, Count, DrawerOpening, Goods, LateQuery, LateState, LegState,
     NewReturn, NewVoid, Operation, OperationQuery, ReturnedGoods, Sale, SaleState, Settings, ShiftReport, State,
-    TakeOffline, TenderState, TillError,
+    TakeOffline, TenderKind, TenderState, TillError,
 };
 use checkout::{CashRounding, CashRule};
 use protocol::Kind;
@@ -152,6 +152,29 @@ async fn a_shift_of_every_kind_adds_up_to_the_cent_and_the_next_one_has_what_cam
     assert_eq!(next.drawer.expected, 1_000 - 100);
     assert_eq!(next.unsettled.len(), back_at_night.legs.len(), "the refund at night is open still");
     assert_told(&scene, &[z, next])
+}
+
+#[tokio::test]
+async fn what_is_declined_late_and_collected_in_the_same_shift_paid_its_sale_once() -> Checked {
+    let scene = Scene::new()?;
+    opened(&scene, 0).await?;
+    let mut late = Vec::new();
+    for _ in 0..2 {
+        let sale = fresh(&scene).await?;
+        scene.settle(&scene.taken_offline(&sale, 590).await?, State::Declined).await?;
+        late.push(scene.till.sale(sale.id).await?.tenders[0].id);
+    }
+    let (card, cash) = (Uuid::now_v7(), Uuid::now_v7());
+    let by_card = CollectAgain { tender_id: card, late_tender_id: late[0], card: "tok_visa".into() };
+    scene.settle(&scene.till.collect_again(by_card).await?, State::Approved).await?;
+    let in_cash = CollectInCash { tender_id: cash, late_tender_id: late[1], tendered: 600 };
+    assert_eq!(scene.till.collect_in_cash(in_cash).await?.change, 10);
+    let z = closed(&scene).await?;
+    let tenders: Vec<_> = z.tenders.iter().map(|sum| (sum.kind, sum.count, sum.amount)).collect();
+    assert_eq!((tenders, z.total), (vec![(TenderKind::Card, 2, 1_180)], 1_180));
+    assert_eq!((z.late.declined.amount, z.late.collected.amount, z.late.collected_in_cash.amount), (1_180, 1_180, 590));
+    assert_eq!((z.drawer.cash_of_sales, z.drawer.cash_collected, z.drawer.expected), (0, 590, 590));
+    assert_told(&scene, &[z])
 }
 
 /// Every report is what the audit and the rows say of its shift.

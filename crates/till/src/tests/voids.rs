@@ -124,13 +124,16 @@ async fn a_card_that_refuses_its_refund_is_tried_again_or_paid_out() -> Checked 
     let second = Uuid::now_v7();
     let again = scene.till.refund_again(void.legs[0].id, second).await?;
     scene.settle(&again, State::Declined).await?;
-    assert_eq!(scene.till.void_of(sale.id).await?.ok_or("no void")?.state, ReturnState::Owed);
+    let owed = scene.till.void_of(sale.id).await?.ok_or("no void")?;
+    assert_eq!(owed.state, ReturnState::Owed);
+    assert_eq!(scene.till.owed_voids().await?, [owed]);
     let cash = Uuid::now_v7();
     let paid_out = scene.till.refund_in_cash(second, cash).await?;
     assert_eq!((paid_out.sale_id, paid_out.leg.amount), (sale.id, 300));
     assert_eq!(scene.till.refund_in_cash(second, cash).await?, paid_out);
     assert!(matches!(scene.till.refund_again(second, Uuid::now_v7()).await, Err(TillError::AlreadyFinal(_))));
     assert_eq!(scene.till.void_of(sale.id).await?.ok_or("no void")?.state, ReturnState::Done);
+    assert_eq!(scene.till.owed_voids().await?, []);
     let x = scene.till.x_report().await?;
     assert_eq!((x.returns.paid_out.amount, x.voids.cash, x.drawer.expected), (300, 100, 700));
     Ok(())

@@ -34,6 +34,15 @@ impl Till {
         Ok(made)
     }
 
+    /// The voids of which a card did not get its part, as the bank refused it or it was cancelled, and nobody has done anything about it:
+    /// [`Till::refund_again`] or [`Till::refund_in_cash`]. Oldest first, at most 200.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn owed_voids(&self) -> Result<Vec<SaleVoid>, TillError> {
+        self.read(voids::owed).await
+    }
+
     /// How a sale was given up after a part was paid; none where it was not.
     ///
     /// # Errors
