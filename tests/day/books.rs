@@ -60,6 +60,8 @@ pub(crate) struct Sold {
     pub(crate) rounding: i64,
     /// Written off.
     pub(crate) waived: i64,
+    /// What a cashier gave back of it with nobody's word.
+    pub(crate) back_by_cashier: i64,
     /// What of each line came back, in thousandths.
     pub(crate) returned: Vec<i64>,
     /// What went back in cash: by the goods, and in coins.

@@ -34,6 +34,7 @@ impl Sold {
             cash: 0,
             rounding: 0,
             waived: 0,
+            back_by_cashier: 0,
             cash_back: (0, 0),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     prices::{decimal, given_back, in_coins},
 };
 
-/// What a cashier gives back without a manager.
+/// What a cashier gives back of a sale without a manager.
 const REFUND_MAX: i64 = 2_000;
 
 /// What comes back: by the place of the line, so much of it in thousandths, or all that is left.
@@ -88,9 +88,12 @@ impl Day {
         let goods = if is_whole { None } else { Some(lines) };
         let owed = self.sold[at].gives_back(back);
         let click = Click::ReturnGoods { id: return_id, sale_id, goods, reason: Some("not as wished".into()) };
-        let made = if owed.total > REFUND_MAX {
+        // The limit is that of the sale, in however many parts its goods come back.
+        let by_cashier = self.sold[at].back_by_cashier + owed.total;
+        let made = if by_cashier > REFUND_MAX {
             self.approved(click.clone()).await?
         } else {
+            self.sold[at].back_by_cashier = by_cashier;
             self.done(click.clone()).await?
         };
         let again = self.done(click).await?;

@@ -21,8 +21,8 @@ use crate::{
     said::{AMOUNT, PAY, STEP_LIMIT, SYNC, SYNC_SHORT, done, ended, keys, lines, reason, refusal},
 };
 
-/// The size of the disk. A till's first file takes a quarter of it.
-const KIB: u32 = 1_024;
+/// The size of the disk. A till's first file and the log in which it is made take two thirds of it.
+const KIB: u32 = 1_536;
 /// Operations that wait, and how many of them are sent at once.
 const WAITING: usize = 12;
 const AT_ONCE: usize = 4;
