@@ -11,9 +11,6 @@ use std::collections::HashMap;
 
 /// What the entry is called.
 const WHAT: &str = "bank-payment-known";
-/// Characters of a reason at most.
-const REASON_CHARS_MAX: usize = 200;
-
 /// What is known of a payment: another amount under the same id would be another payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -63,7 +60,7 @@ pub(crate) fn acknowledge(
 ) -> Result<(), TillError> {
     let signature = &rights::allow(tx, signature, Right::Restore, Measure::Whole)?;
     let why = || TillError::InvalidText("say what became of this payment".to_owned());
-    let reason = editing::checked_text(reason, "reason", REASON_CHARS_MAX)?.ok_or_else(why)?;
+    let reason = editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX)?.ok_or_else(why)?;
     if find(&all(tx)?, payment).is_some() {
         return Ok(());
     }

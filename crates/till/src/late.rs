@@ -23,9 +23,6 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-/// Characters of a reason at most.
-const REASON_CHARS_MAX: usize = 200;
-
 /// How far a late decline is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -452,7 +449,7 @@ pub(crate) fn write_off(
     reason: &str,
 ) -> Result<LateDecline, TillError> {
     let why = || TillError::InvalidText("say why it is written off".to_owned());
-    let reason = editing::checked_text(reason, "reason", REASON_CHARS_MAX)?.ok_or_else(why)?;
+    let reason = editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX)?.ok_or_else(why)?;
     let tender = offline::card_tender(tx, late_tender_id)?;
     match of_tender(tx, "tender_id", late_tender_id)? {
         Some(row) => match row.state {

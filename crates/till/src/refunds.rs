@@ -96,6 +96,27 @@ pub(crate) fn legs_of(conn: &Connection, leg_of: LegOf) -> Result<Vec<RefundRow>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// As many of what is owed are read at most: they are to be dealt with from the oldest on.
+const OWED_MAX: u32 = 200;
+
+/// The returns, or the voids, of which a card did not get its part and nobody has done anything about it; `of` is their column.
+pub(crate) fn owed_sql(of: &str) -> String {
+    format!(
+        "SELECT DISTINCT refunds.{of} FROM refunds CROSS JOIN tenders ON tenders.id = refunds.tender_id
+         WHERE refunds.{of} IS NOT NULL AND refunds.state IN ('declined', 'cancelled') AND tenders.state = 'approved'
+             AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.replaces = refunds.id)
+             AND NOT EXISTS (SELECT 1 FROM cash_refunds WHERE cash_refunds.instead_of = refunds.id)
+         ORDER BY refunds.{of} LIMIT ?1"
+    )
+}
+
+/// Their ids, oldest first.
+pub(crate) fn owed(conn: &Connection, of: &str) -> Result<Vec<Uuid>, TillError> {
+    let mut statement = conn.prepare_cached(&owed_sql(of))?;
+    let ids = statement.query_map([OWED_MAX], |row| columns::uuid(row, 0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// What of a card's tender is not given back yet. A part that went to a return or a void stays its own, also where the bank refused it: it is
 /// tried again or paid out in cash.
 pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, TillError> {

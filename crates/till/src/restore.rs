@@ -2,8 +2,8 @@
 //! were matched.
 
 use crate::{
-    Settings, TenderKind, TenderState, TillError, audit, audit::Signature, clock, columns, doctor::BankPayment, pay,
-    sale, sales, settings, tenders, tenders::TenderRow,
+    Settings, TenderKind, TenderState, TillError, amounts::format_amount, audit, audit::Signature, clock, columns,
+    doctor::BankPayment, pay, sale, sales, settings, tenders, tenders::TenderRow,
 };
 use jiff::Timestamp;
 use outbox::BankIdentity;
@@ -144,8 +144,10 @@ pub(crate) fn take_over(
     let reference = payment.reference.clone().unwrap_or_default();
     let unknown = |why: &str| {
         Ok(Err(format!(
-            "payment {} of {amount} {currency} for {reference}, key {}: {why}",
-            payment.id, payment.operation
+            "payment {} of {} {currency} for {reference}, key {}: {why}",
+            payment.id,
+            format_amount(amount, currency),
+            payment.operation
         )))
     };
     if outbox::by_key(tx, &payment.operation)?.is_some() {

@@ -4,7 +4,7 @@
 
 mod figures;
 pub(crate) mod legs;
-pub(crate) mod listing;
+mod listing;
 
 pub use figures::ReturnFigures;
 pub(crate) use figures::of_span;

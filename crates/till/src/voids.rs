@@ -22,9 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-/// Characters of a reason at most.
-const REASON_CHARS_MAX: usize = 200;
-
 /// A partly paid sale to be given up.
 #[derive(Debug, Clone)]
 pub struct NewVoid {
@@ -149,7 +146,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewVoid) -> Res
         let reused = || TillError::IntentReused("another sale was voided by this".to_owned());
         return if done.sale_id == new.sale_id { Ok(done) } else { Err(reused()) };
     }
-    let reason = new.reason.as_deref().map(|reason| editing::checked_text(reason, "reason", REASON_CHARS_MAX));
+    let reason = new.reason.as_deref().map(|reason| editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX));
     let reason = reason.transpose()?.flatten();
     let sale = sales::by_id(tx, new.sale_id)?;
     let plan = plan(tx, &sale)?;
@@ -199,20 +196,9 @@ pub(crate) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Option<SaleVoi
     by(conn, "sale_id", sale_id)
 }
 
-/// As many of what is owed are read at most: they are to be dealt with from the oldest on.
-const OWED_MAX: u32 = 200;
-
 /// The voids of which a card did not get its part, and nobody has done anything about it, oldest first.
 pub(crate) fn owed(conn: &Connection) -> Result<Vec<SaleVoid>, TillError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT DISTINCT refunds.void_id FROM refunds CROSS JOIN tenders ON tenders.id = refunds.tender_id
-         WHERE refunds.void_id IS NOT NULL AND refunds.state IN ('declined', 'cancelled') AND tenders.state = 'approved'
-             AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.replaces = refunds.id)
-             AND NOT EXISTS (SELECT 1 FROM cash_refunds WHERE cash_refunds.instead_of = refunds.id)
-         ORDER BY refunds.void_id LIMIT ?1",
-    )?;
-    let ids: Vec<Uuid> = statement.query_map([OWED_MAX], |row| columns::uuid(row, 0))?.collect::<Result<_, _>>()?;
-    ids.into_iter().filter_map(|id| by_id(conn, id).transpose()).collect()
+    refunds::owed(conn, "void_id")?.into_iter().filter_map(|id| by_id(conn, id).transpose()).collect()
 }
 
 struct VoidRow {

@@ -1,7 +1,7 @@
 //! The till's operations and payments against the bank's.
 
 use super::{Finding, operations};
-use crate::TillError;
+use crate::{TillError, amounts::format_amount};
 use jiff::Timestamp;
 use outbox::State;
 use protocol::{Amount, Currency, Key, OperationState, Outcome};
@@ -106,7 +106,7 @@ pub(crate) fn payment(conn: &Connection, names: &[String], theirs: &BankPayment)
     let what = format!(
         "the bank has it {} over {} {} for {reference} under the key {}, and this till does not know it",
         if theirs.status == Outcome::Approved { "approved" } else { "declined" },
-        theirs.amount.get(),
+        format_amount(theirs.amount.get(), theirs.currency),
         theirs.currency,
         theirs.operation
     );

@@ -1,7 +1,7 @@
 //! Each operation against the tender or refund that it is of, and within itself.
 
 use super::{Notes, late, sale::TenderFacts};
-use crate::{TenderState, TillError, operations::tender_state};
+use crate::{TenderState, TillError, amounts::format_amount, operations::tender_state};
 use outbox::{Filter, Kind, Operation, State};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::Value;
@@ -46,6 +46,14 @@ pub(super) fn check_tender(
     check_refunds(conn, tender, currency, subject, &operation, notes)
 }
 
+/// An amount as people read it. Of a currency that there is not, nobody knows how: then as it stands in the file.
+fn money(amount: i64, currency: &str) -> String {
+    match currency.parse() {
+        Ok(known) => format!("{} {currency}", format_amount(amount, known)),
+        Err(_) => format!("{amount} minor units of {currency}"),
+    }
+}
+
 #[expect(clippy::too_many_arguments, reason = "two things of five figures each are compared")]
 fn compare(
     operation: &Operation,
@@ -60,8 +68,9 @@ fn compare(
 ) {
     let asked = operation.money.map(|money| (money.amount, money.currency.code()));
     if asked != Some((amount, currency)) || operation.kind != kind {
-        let of = asked.map_or_else(|| "nothing".to_owned(), |(amount, currency)| format!("{amount} {currency}"));
-        let what = format!("it is of {amount} {currency}, and its operation {} asks for {of}", operation.key);
+        let of = asked.map_or_else(|| "nothing".to_owned(), |(amount, currency)| money(amount, currency));
+        let ours = money(amount, currency);
+        let what = format!("it is of {ours}, and its operation {} asks for {of}", operation.key);
         notes.found(amount_code, subject, what);
     }
     let should = tender_state(operation.state).as_str();

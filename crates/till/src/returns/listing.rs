@@ -171,21 +171,9 @@ pub(crate) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<Return>, T
     rows.into_iter().map(|row| show(conn, row)).collect()
 }
 
-/// As many of what is owed are read at most: they are to be dealt with from the oldest on.
-const OWED_MAX: u32 = 200;
-
-pub(crate) const OWED: &str = "SELECT DISTINCT refunds.return_id
-     FROM refunds CROSS JOIN tenders ON tenders.id = refunds.tender_id
-     WHERE refunds.return_id IS NOT NULL AND refunds.state IN ('declined', 'cancelled') AND tenders.state = 'approved'
-         AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.replaces = refunds.id)
-         AND NOT EXISTS (SELECT 1 FROM cash_refunds WHERE cash_refunds.instead_of = refunds.id)
-     ORDER BY refunds.return_id LIMIT ?1";
-
 /// The returns of which a card did not get its part, and nobody has done anything about it, oldest first.
 pub(crate) fn owed(conn: &Connection) -> Result<Vec<Return>, TillError> {
-    let mut statement = conn.prepare_cached(OWED)?;
-    let ids: Vec<Uuid> = statement.query_map([OWED_MAX], |row| columns::uuid(row, 0))?.collect::<Result<_, _>>()?;
-    ids.into_iter().filter_map(|id| by_id(conn, id).transpose()).collect()
+    refunds::owed(conn, "return_id")?.into_iter().filter_map(|id| by_id(conn, id).transpose()).collect()
 }
 
 fn show(conn: &Connection, row: ReturnRow) -> Result<Return, TillError> {
