@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use till::{ArticleQuery, OperationQuery, Sale, ShiftOpening, State, Till};
+use till::{ArticleQuery, Count, OperationQuery, Sale, SalePlace, SalesQuery, ShiftOpening, State, Till};
 use uuid::Uuid;
 
-/// Sales in the shift that is open, in each of the files.
+/// Sales in a shift before its X report is asked for, in each of the files.
 const OF_THE_SHIFT: usize = 200;
 /// How often each thing is done in a round, and the opening.
 const TIMES: usize = 10;
@@ -26,13 +26,27 @@ pub(crate) enum Done {
     Search,
     PayCash,
     PayCard,
-    Page,
-    Report,
+    Payments,
+    Sales,
+    FurtherSales,
+    SalesFound,
+    XReport,
+    ZReport,
 }
 
 impl Done {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Open, Self::Search, Self::PayCash, Self::PayCard, Self::Page, Self::Report];
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Open,
+        Self::Search,
+        Self::PayCash,
+        Self::PayCard,
+        Self::Payments,
+        Self::Sales,
+        Self::FurtherSales,
+        Self::SalesFound,
+        Self::XReport,
+        Self::ZReport,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -40,8 +54,12 @@ impl Done {
             Self::Search => "search of an article",
             Self::PayCash => "Pay in cash, to durable",
             Self::PayCard => "Pay by card, to durable",
-            Self::Page => "first page of the payments",
-            Self::Report => "report of the open shift",
+            Self::Payments => "first page of the payments",
+            Self::Sales => "first page of the sales",
+            Self::FurtherSales => "next page of the sales",
+            Self::SalesFound => "sales found by an amount",
+            Self::XReport => "X report of the open shift",
+            Self::ZReport => "closing the shift, with its Z report",
         }
     }
 }
@@ -59,18 +77,13 @@ impl Shop {
         Done::ALL.iter().position(|one| *one == done).and_then(|at| self.latencies.get(at))
     }
 
-    /// Makes a file with so many sales, and opens a shift in it.
+    /// Makes a file with so many sales, the newest page of them from after that, and no shift open.
     async fn make(dir: PathBuf, sales: u64) -> Result<Self> {
         let begin = Instant::now();
         sold::folder(&dir, sales).await?;
         let made_s = begin.elapsed().as_secs_f64();
         println!("a file with {sales} sales made in {made_s:.1} s");
         let till = Till::open(&dir)?;
-        till.open_shift(ShiftOpening { intent_id: Uuid::now_v7(), float_amount: 10_000 }).await?;
-        for _ in 0..OF_THE_SHIFT {
-            let sale = sold::rung_up(&till).await?;
-            till.pay_cash(sold::cash(&till, &sale).await?).await?;
-        }
         for _ in 0..PAGE {
             let sale = sold::rung_up(&till).await?;
             let operation = till.pay_card(sold::card(&till, &sale).await?).await?;
@@ -92,11 +105,17 @@ impl Shop {
             wait_until_free(&self.dir).await?;
         }
         let till = Till::open(&self.dir)?;
+        let shift = till.open_shift(ShiftOpening { intent_id: Uuid::now_v7(), float_amount: 10_000 }).await?;
+        for _ in 0..OF_THE_SHIFT {
+            let sale = sold::rung_up(&till).await?;
+            till.pay_cash(sold::cash(&till, &sale).await?).await?;
+        }
         for _ in 0..TIMES {
             self.search(&till).await?;
             self.pay(&till).await?;
             self.look(&till).await?;
         }
+        self.close(&till, shift.number).await?;
         drop(till);
         wait_until_free(&self.dir).await
     }
@@ -129,13 +148,46 @@ impl Shop {
     async fn look(&mut self, till: &Till) -> Result<()> {
         let begin = Instant::now();
         let page = till.operations(OperationQuery { limit: Some(PAGE), ..OperationQuery::default() }).await?;
-        self.took(Done::Page, begin)?;
+        self.took(Done::Payments, begin)?;
         ensure!(page.operations.len() == PAGE as usize && page.more, "{} payments on a page", page.operations.len());
+        let page = SalesQuery { limit: Some(PAGE), ..SalesQuery::default() };
+        let newest = self.sales(till, Done::Sales, page.clone()).await?;
+        let after = newest.last().copied();
+        let further = self.sales(till, Done::FurtherSales, SalesQuery { after, ..page.clone() }).await?;
+        ensure!(further.first() < after.as_ref(), "the second page begins with {:?}, after {after:?}", further.first());
+        let text = Some(sold::TOTAL.to_owned());
+        let found = self.sales(till, Done::SalesFound, SalesQuery { text, ..page }).await?;
+        ensure!(found.first() == newest.first(), "found {:?} and not the newest sale", found.first());
         let begin = Instant::now();
         let report = till.x_report().await?;
-        self.took(Done::Report, begin)?;
+        self.took(Done::XReport, begin)?;
         ensure!(report.sales >= i64::try_from(OF_THE_SHIFT)?, "{} sales on the report", report.sales);
         ensure!(report.unsettled.is_empty(), "something is left open");
+        Ok(())
+    }
+
+    /// The places of a full page of sales.
+    async fn sales(&mut self, till: &Till, done: Done, query: SalesQuery) -> Result<Vec<SalePlace>> {
+        let begin = Instant::now();
+        let page = till.sales(query).await?;
+        self.took(done, begin)?;
+        ensure!(
+            page.sales.len() == PAGE as usize && page.more,
+            "{} sales on a page: {}",
+            page.sales.len(),
+            done.name()
+        );
+        Ok(page.sales.iter().map(|sale| sale.place).collect())
+    }
+
+    /// Counts the drawer, which finds what should be there, and closes the shift.
+    async fn close(&mut self, till: &Till, shift: i64) -> Result<()> {
+        let drawer = till.count_drawer(Count::Total(0)).await?;
+        till.count_drawer(Count::Total(drawer.expected)).await?;
+        let begin = Instant::now();
+        let report = till.close_shift(shift).await?;
+        self.took(Done::ZReport, begin)?;
+        ensure!(report.sales == i64::try_from(OF_THE_SHIFT + TIMES)?, "{} sales on the Z report", report.sales);
         Ok(())
     }
 

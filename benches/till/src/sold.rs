@@ -25,6 +25,8 @@ const SECRET: &str = "sk_of_the_bench";
 const FILE: &str = "till.db";
 /// What is rung up on each sale.
 pub(crate) const ARTICLES: [&str; 2] = ["BAK-201", "CAF-101"];
+/// What they come to, as a person types it.
+pub(crate) const TOTAL: &str = "4.05";
 
 /// Makes a till's folder with that many completed sales in a shift that was closed, every second one by card.
 pub(crate) async fn folder(dir: &Path, sales: u64) -> Result<()> {
