@@ -1,0 +1,11 @@
+// The texts of the window in English. The shape of this object is the catalogue: a language that
+// lacks one of its texts does not pass the type check.
+
+import { app } from './app';
+import { sale } from './sale';
+import { pay } from './pay';
+import { payments } from './payments';
+
+export const en = { ...app, ...sale, ...pay, ...payments };
+
+export type Catalogue = typeof en;
