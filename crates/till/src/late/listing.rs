@@ -1,6 +1,9 @@
 //! Late declines as they are shown.
 
-use super::{COLUMNS, LateDecline, LateRow, late_row, of_tender};
+use super::{
+    LateDecline,
+    rows::{COLUMNS, LateRow, late_row, of_tender},
+};
 use crate::{TenderKind, TillError, offline, operations, sales, tenders};
 use protocol::Key;
 use rusqlite::{Connection, params};

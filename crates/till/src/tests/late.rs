@@ -131,7 +131,7 @@ async fn it_is_collected_until_a_card_pays_and_then_never_again() -> Checked {
 async fn it_is_written_off_for_a_reason_and_nothing_is_owed_then() -> Checked {
     let scene = Scene::new()?;
     let (sale, late) = declined_late(&scene).await?;
-    assert!(matches!(scene.till.write_off(late, "  ").await, Err(TillError::InvalidText(_))));
+    assert!(matches!(scene.till.write_off(late, "  ").await, Err(TillError::InvalidReason(_))));
     let written_off = scene.till.write_off(late, "the customer is gone").await?;
     assert_eq!((written_off.state, written_off.written_off_by.as_deref()), (LateState::WrittenOff, Some("cashier")));
     assert_eq!(scene.till.write_off(late, "again").await?, written_off);
