@@ -6,16 +6,18 @@ mod ending;
 mod figures;
 mod listing;
 mod rows;
+mod waiving;
 mod writing_off;
 
 pub use collecting::{CollectAgain, CollectInCash};
 pub(crate) use collecting::{begin_collecting, collect_again, collect_in_cash};
-pub(crate) use ending::{completed, is_written_off, settled};
+pub(crate) use ending::{completed, settled};
 pub(crate) use figures::of_span;
 pub use figures::{LateFigures, LateTotal};
 pub use listing::{LateDeclines, LateQuery};
-pub(crate) use listing::{by_last, by_tender, list, of_operations};
+pub(crate) use listing::{by_last, by_tender, list, lowered_by, of_operations};
 pub(crate) use rows::{Since, since};
+pub(crate) use waiving::{Shared, Waived, begin as begin_waiving, lowered, of_return as waived_of, share};
 pub(crate) use writing_off::write_off;
 
 use crate::{Operation, TillError, audit, audit::Signature, tenders::TenderRow};
@@ -36,7 +38,7 @@ pub enum LateState {
     Open,
     /// Another payment for it is with the bank.
     Collecting,
-    /// Nothing is owed any more: it was collected, it had paid after all, or its goods came back before.
+    /// Nothing is owed any more: it was collected, it had paid after all, or its goods came back.
     Settled,
     /// Given up before the bank's last word, which is awaited.
     WritingOff,
@@ -94,7 +96,7 @@ pub struct LateDecline {
     pub state: LateState,
     /// What is to be collected, or was.
     pub amount: i64,
-    /// What of the payment is not, as those goods came back before.
+    /// What of the payment is not, as those goods came back.
     pub returned: i64,
     /// The currency of both.
     pub currency: Currency,

@@ -184,6 +184,11 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
          WHERE moves.kind = 'refund' AND cash_refunds.amount IS NOT moves.amount LIMIT ?1",
         "left the drawer, and was given back to nobody",
     )?;
+    found(
+        "SELECT cash.id, cash.amount FROM cash_refunds AS cash JOIN drawer_moves AS moves ON moves.id = cash.id
+         WHERE cash.shift <> moves.shift LIMIT ?1",
+        "was given back in another shift than it left the drawer in",
+    )?;
     // When it was given back is told by its place in the audit, which no clock can turn back.
     found(
         "SELECT cash.id, cash.amount FROM cash_refunds AS cash LEFT JOIN returns ON returns.id = cash.return_id
@@ -202,6 +207,10 @@ fn check_belonging(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillE
         ("sale", "SELECT number AS which, shift FROM sales WHERE state = 'completed'"),
         ("cash tender", "SELECT id AS which, shift FROM tenders WHERE kind = 'cash'"),
         ("refund", "SELECT id AS which, shift FROM refunds WHERE state = 'approved'"),
+        ("return", "SELECT receipt_number AS which, shift FROM returns"),
+        ("cash refund", "SELECT id AS which, shift FROM cash_refunds"),
+        ("late decline", "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL"),
+        ("ended late decline", "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL"),
     ] {
         let mut statement = conn.prepare(&format!(
             "WITH last (number) AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL) THEN max(number)

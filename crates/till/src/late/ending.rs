@@ -7,7 +7,6 @@ use super::{
 use crate::{TenderState, TillError, audit::Signature, refunds, sales, tenders::TenderRow};
 use rusqlite::{Connection, params};
 use serde_json::json;
-use uuid::Uuid;
 
 /// What the end of a card payment, or that it needs a look, means where its goods were gone before. Runs in the commit that stores it.
 pub(crate) fn settled(
@@ -47,11 +46,6 @@ pub(crate) fn completed(tx: &Connection, signature: &Signature, tenders: &[Tende
 /// somebody cancelled that refund. In the commit that stores the end, the open ones are still open; they are cancelled right after.
 fn given_back(tx: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
     Ok(tender.amount - refunds::left_of(tx, tender)?)
-}
-
-/// Whether a payment is being given up before the bank's word: its operation is being cancelled, and can give nothing back.
-pub(crate) fn is_written_off(conn: &Connection, tender_id: Uuid) -> Result<bool, TillError> {
-    Ok(of_tender(conn, "last_tender_id", tender_id)?.is_some_and(|row| row.state == LateState::WritingOff))
 }
 
 pub(super) fn begin(

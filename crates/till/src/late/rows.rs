@@ -50,6 +50,15 @@ pub(super) fn of_tender(conn: &Connection, which: &str, tender_id: Uuid) -> Resu
     Ok(found)
 }
 
+/// The late declines of a sale, in the order of their coming up.
+pub(super) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<LateRow>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM late_declines WHERE tender_id IN (SELECT id FROM tenders WHERE sale_id = ?1) ORDER BY seq"
+    ))?;
+    let rows = statement.query_map([sale_id.to_string()], late_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 pub(super) fn of_late(conn: &Connection, late_tender_id: Uuid) -> Result<LateRow, TillError> {
     of_tender(conn, "tender_id", late_tender_id)?.ok_or(TillError::NotFound("late decline"))
 }

@@ -166,7 +166,7 @@ impl Till {
 
     /// Looks for what is to be told of a change that is saved. Where the look fails the change is what it is, and is not answered with an
     /// error; who listens looks for itself at the next event.
-    async fn look_after<T: Send + 'static>(
+    pub(super) async fn look_after<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Connection) -> Result<Option<T>, TillError> + Send + 'static,
     ) -> Option<T> {
