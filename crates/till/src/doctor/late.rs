@@ -140,16 +140,16 @@ fn check_returned(
 
 /// Each return left what the next one found, or more: what is owed only gets less, and a loss stays.
 fn check_course(late: &LateFacts, waived: &[WaivedFacts], wrong: &mut dyn FnMut(String)) {
-    let mut owed = None;
+    let mut owed = i128::from(late.amount) + i128::from(late.returned);
     for one in waived.iter().filter(|one| !one.was_lost) {
         let found = i128::from(one.amount) + i128::from(one.rest);
-        if owed.is_some_and(|owed| found > owed) {
-            wrong(format!("{found} was owed when goods came back, and less before"));
+        if found > owed {
+            wrong(format!("{found} was owed when goods came back, and {owed} before"));
         }
-        owed = Some(i128::from(one.rest));
+        owed = i128::from(one.rest);
     }
-    if owed.is_some_and(|owed| i128::from(late.amount) > owed) {
-        wrong(format!("{} is owed, and less was left when goods came back", late.amount));
+    if i128::from(late.amount) > owed {
+        wrong(format!("{} is owed, and {owed} was left when goods came back", late.amount));
     }
     let mut lost = if late.state == "written_off" { i128::from(late.amount) } else { 0 };
     for one in waived.iter().filter(|one| one.was_lost) {
