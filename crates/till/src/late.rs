@@ -34,7 +34,7 @@ use uuid::Uuid;
 pub enum LateState {
     /// The bank has not said whether it charged: its people, or ours, must look.
     Attention,
-    /// Not charged, and nobody has done anything yet.
+    /// Not charged, and owed.
     Open,
     /// Another payment for it is with the bank.
     Collecting,

@@ -50,10 +50,10 @@ pub(super) fn of_tender(conn: &Connection, which: &str, tender_id: Uuid) -> Resu
     Ok(found)
 }
 
-/// The late declines of a sale, in the order of their coming up.
+/// The late declines of a sale, in the order of their coming up. The plus sign keeps SQLite from reading all of them in that order.
 pub(super) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<LateRow>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM late_declines WHERE tender_id IN (SELECT id FROM tenders WHERE sale_id = ?1) ORDER BY seq"
+        "SELECT {COLUMNS} FROM late_declines WHERE tender_id IN (SELECT id FROM tenders WHERE sale_id = ?1) ORDER BY +seq"
     ))?;
     let rows = statement.query_map([sale_id.to_string()], late_row)?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -35,7 +35,7 @@ pub(crate) struct Shared {
 /// what may still be either.
 ///
 /// # Errors
-/// [`TillError::CardMayBeCharged`] where a part falls on a payment that is being given up, which can give nothing back and may have paid.
+/// [`TillError::CardMayBeCharged`] where a part falls on a payment that is being cancelled, which can give nothing back and may have paid.
 pub(crate) fn share(conn: &Connection, sale_id: Uuid, total: i64) -> Result<Shared, TillError> {
     let rows = of_sale(conn, sale_id)?;
     let (mut waived, mut rest) = (Vec::new(), total);
@@ -50,17 +50,27 @@ pub(crate) fn share(conn: &Connection, sale_id: Uuid, total: i64) -> Result<Shar
             }
         }
     }
-    for row in rows.iter().filter(|row| row.state == LateState::WritingOff) {
-        if rest > 0 && refunds::left_of(conn, &offline::card_tender(conn, row.last_tender_id)?)? > 0 {
-            return Err(TillError::CardMayBeCharged(
-                "a payment of this sale is being given up, and the bank has not said whether it charged: wait for its answer, then take \
-                 the goods back"
-                    .to_owned(),
-            ));
-        }
+    let in_doubt = rows.iter().filter(|row| {
+        matches!(row.state, LateState::WritingOff | LateState::Attention | LateState::Collecting)
+    });
+    let in_doubt: Vec<Uuid> = in_doubt.map(|row| row.last_tender_id).collect();
+    if rest > 0 {
+        in_doubt.iter().try_for_each(|tender_id| check_to_wait(conn, *tender_id))?;
     }
-    let in_doubt = rows.iter().filter(|row| matches!(row.state, LateState::Attention | LateState::Collecting));
-    Ok(Shared { waived, rest, in_doubt: in_doubt.map(|row| row.last_tender_id).collect() })
+    Ok(Shared { waived, rest, in_doubt })
+}
+
+/// Whether a refund can wait for a payment: not where that is being cancelled, unless nothing of it is left.
+fn check_to_wait(conn: &Connection, tender_id: Uuid) -> Result<(), TillError> {
+    let tender = offline::card_tender(conn, tender_id)?;
+    if offline::of_tender(conn, &tender)?.cancel_wished_at.is_none() || refunds::left_of(conn, &tender)? == 0 {
+        return Ok(());
+    }
+    Err(TillError::CardMayBeCharged(
+        "a payment of this sale is being given up, and the bank has not said whether it charged: wait for its answer, then take the goods \
+         back"
+            .to_owned(),
+    ))
 }
 
 /// What came back against a loss so far.

@@ -175,6 +175,21 @@ async fn what_falls_on_a_payment_that_collects_waits_with_it_before_other_cards_
 }
 
 #[tokio::test]
+async fn while_a_payment_that_collects_is_being_cancelled_the_goods_wait_for_the_bank() -> Checked {
+    let scene = Scene::new()?;
+    let (sale, late_tender_id) = declined_late(&scene, 300).await?;
+    let collecting = scene.till.collect_again(collect(late_tender_id)).await?;
+    scene.settle(&collecting, State::Unknown).await?;
+    assert!(scene.till.cancel(collecting.key).await?.cancel_wished);
+    let back = line(&sale, 1, None);
+    let refused = scene.till.return_goods(back.clone()).await;
+    assert!(matches!(refused, Err(TillError::CardMayBeCharged(_))), "{refused:?}");
+    scene.settle(&collecting, State::Cancelled).await?;
+    assert_eq!(scene.till.return_goods(back).await?.waived, 220);
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_falls_on_a_payment_that_needs_a_look_waits_with_it() -> Checked {
     let scene = Scene::new()?;
     let (sale, card) = offline(&scene, 300).await?;

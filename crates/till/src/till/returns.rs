@@ -41,8 +41,8 @@ impl Till {
     /// [`TillError::InvalidReturn`] where it is more than is left, [`TillError::InvalidQuantity`], [`TillError::NotFound`],
     /// [`TillError::SaleChanged`] where the sale is not completed, [`TillError::OverRefund`] where not so much was paid,
     /// [`TillError::NotAllowed`] where it is more than who acts may give back, [`TillError::NoShift`] where cash goes back and no drawer is
-    /// open, [`TillError::NotRefundable`] where its payment is being cancelled, [`TillError::CardMayBeCharged`] where it is being written off and the
-    /// bank has not said whether it charged, [`TillError::IntentReused`] where the id came with other goods,
+    /// open, [`TillError::CardMayBeCharged`] where a payment of what may be owed is being cancelled or written off, and the bank has not said
+    /// whether it charged, [`TillError::IntentReused`] where the id came with other goods,
     /// [`TillError::InvalidText`] for the reason; else as [`Till::pay_card`].
     pub async fn return_goods(&self, new: NewReturn) -> Result<Return, TillError> {
         let id = new.id;
