@@ -21,7 +21,7 @@ use crate::{
 const APPLICATION_ID: i32 = 0x4b61_5469;
 
 /// The steps of the schema up to the last version that is old, as they were shipped.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("../../crates/outbox/src/migrations/001_outbox.sql"),
     include_str!("../../crates/till/src/migrations/002_till.sql"),
     include_str!("../../crates/outbox/src/migrations/002_outbox.sql"),
@@ -29,6 +29,7 @@ const STEPS: [&str; 7] = [
     include_str!("../../crates/till/src/migrations/005_sale.sql"),
     include_str!("../../crates/till/src/migrations/006_people.sql"),
     include_str!("../../crates/till/src/migrations/007_refunds.sql"),
+    include_str!("../../crates/till/src/migrations/008_receipts.sql"),
 ];
 
 /// A file of an old version.
@@ -43,7 +44,7 @@ struct Old {
 const WRITTEN_BY_2: Option<(u32, &str)> = Some((2, include_str!("old/version_2.sql")));
 
 /// Every version before the newest.
-const OLD: [Old; 7] = [
+const OLD: [Old; 8] = [
     // No till has ever worked with it: a first start left it that died between two steps.
     Old { version: 1, written: None },
     Old { version: 2, written: WRITTEN_BY_2 },
@@ -54,6 +55,7 @@ const OLD: [Old; 7] = [
     Old { version: 5, written: WRITTEN_BY_2 },
     Old { version: 6, written: WRITTEN_BY_2 },
     Old { version: 7, written: WRITTEN_BY_2 },
+    Old { version: 8, written: WRITTEN_BY_2 },
 ];
 
 /// The bank that the open operations in the old files were sent to, as SQL writes it.

@@ -59,8 +59,7 @@ pub(crate) fn acknowledge(
     reason: &str,
 ) -> Result<(), TillError> {
     let signature = &rights::allow(tx, signature, Right::Restore, Measure::Whole)?;
-    let why = || TillError::InvalidText("say what became of this payment".to_owned());
-    let reason = editing::checked_text(reason, "reason", editing::REASON_CHARS_MAX)?.ok_or_else(why)?;
+    let reason = editing::needed_reason(reason)?;
     if find(&all(tx)?, payment).is_some() {
         return Ok(());
     }

@@ -199,8 +199,6 @@ pub(crate) fn take(tx: &Connection, signature: &Signature, take: &TakeOffline) -
     let tender = card_tender(tx, take.tender_id)?;
     let operation = of_tender(tx, &tender)?;
     if tender.taken_offline_at.is_some() {
-        // Only the sale of one that an older program took can still be waiting for it.
-        pay::complete_if_paid(tx, signature, tender.sale_id)?;
         return operations::show(tx, &operation);
     }
     let sale = sales::by_id(tx, tender.sale_id)?;
@@ -229,6 +227,23 @@ pub(crate) fn take(tx: &Connection, signature: &Signature, take: &TakeOffline) -
     mark(tx, &taking, tender.id, contact.as_deref())?;
     pay::complete_if_paid(tx, signature, sale.id)?;
     operations::show(tx, &accepted)
+}
+
+/// The sales that an older program left waiting for what it took offline, though nothing else is to be paid of them: there, a sale completed
+/// by the bank's word alone.
+pub(crate) fn left_waiting(conn: &Connection) -> Result<Vec<Uuid>, TillError> {
+    let mut statement = conn.prepare(
+        "SELECT DISTINCT sales.id FROM taken_offline CROSS JOIN tenders ON tenders.id = taken_offline.tender_id
+             CROSS JOIN sales ON sales.id = tenders.sale_id
+         WHERE taken_offline.settled_at IS NULL AND sales.state = 'paying' AND sales.voided_at IS NULL
+             AND sales.total < sales.cash_step + (SELECT sum(paying.amount) FROM tenders AS paying
+                 WHERE paying.sale_id = sales.id AND paying.state NOT IN ('declined', 'cancelled'))
+             AND NOT EXISTS (SELECT 1 FROM tenders AS open WHERE open.sale_id = sales.id AND open.state IN ('settling', 'needs_attention')
+                 AND NOT EXISTS (SELECT 1 FROM taken_offline AS taken WHERE taken.tender_id = open.id))
+         ORDER BY sales.number",
+    )?;
+    let rows = statement.query_map([], |row| columns::uuid(row, 0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// What taking this payment offline would mean.

@@ -378,6 +378,10 @@ pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox
     if state == tender.state {
         return Ok(());
     }
+    if tender.taken_offline_at.is_some() {
+        // Of what an older program took, where the start could not write: what the bank says of it must not come before its sale is over.
+        complete_if_paid(tx, signature, tender.sale_id)?;
+    }
     tenders::set_state(tx, signature, tender.id, state)?;
     if let Some((_, last4)) = operation.card() {
         sales::listing::mark_card(tx, tender.sale_id, last4)?;

@@ -1,5 +1,5 @@
-//! Goods that come back: what they cost goes back the way it was paid. Cards first, in the order in which they paid, each up to what it
-//! has left; what is more than that in cash. Figures are shares of what was frozen when the sale was paid, so that in however many parts
+//! Goods that come back: what they cost goes back the way it was paid, and what was never paid to nobody: that is first. Then cards, in the
+//! order in which they paid, each up to what it has left; what is more than that in cash. Figures are shares of what was frozen when the sale was paid, so that in however many parts
 //! a sale comes back, together they are what was paid: by line, by tax rate and by tender.
 
 mod figures;
@@ -14,8 +14,8 @@ pub use listing::{LegState, Return, ReturnLeg, ReturnLine, ReturnState};
 pub(crate) use listing::{by_id, legs, of_sale, owed, state};
 
 use crate::{
-    Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, lines, lines::LineRow,
-    refunds, sale, sales, sales::SaleRow,
+    Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, late, lines,
+    lines::LineRow, refunds, sale, sales, sales::SaleRow,
 };
 use checkout::{Code, GivenBack, PriceError, Quantity, Returned, Sold, SoldLine};
 use legs::Legs;
@@ -100,8 +100,10 @@ pub struct PricedReturn {
     pub tax: i64,
     /// The tip: all of it with the last of the goods.
     pub tip: i64,
-    /// What the customer gets, before cash is rounded.
+    /// What the goods and the tip come to, before cash is rounded.
     pub total: i64,
+    /// Of it, to nobody, as it was never paid: it is owed since a late decline, and is owed no more, or was written off.
+    pub waived: i64,
     /// Of it, to cards: the tender and the amount, in the order in which they paid.
     pub cards: Vec<CardPart>,
     /// What is handed over in cash.
@@ -261,6 +263,7 @@ pub(crate) fn price(conn: &Connection, sale_id: Uuid, goods: &ReturnedGoods) -> 
         tax: back.tax,
         tip: back.tip,
         total: back.total,
+        waived: legs.waived(),
         cards: cards.collect(),
         cash,
         rounding,
@@ -268,8 +271,8 @@ pub(crate) fn price(conn: &Connection, sale_id: Uuid, goods: &ReturnedGoods) -> 
     })
 }
 
-/// Takes goods back: the return with its number, its lines and taxes, an operation for each card and the cash, in one commit or not at
-/// all. The same id gives the same return back.
+/// Takes goods back: the return with its number, its lines and taxes, an operation for each card, the cash, and what was never paid, in
+/// one commit or not at all. The same id gives the same return back.
 pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> Result<Return, TillError> {
     if let Some(done) = by_id(tx, new.id)? {
         return if is_same(tx, &done, new)? { Ok(done) } else { Err(reused()) };
@@ -281,6 +284,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let signature = &refunds::allow(tx, signature, sale.id, plan.back.total)?;
     insert_parts(tx, new.id, &plan)?;
     let legs = legs::begin(tx, signature, &sale, new.id, &plan.legs)?;
+    let waived = late::begin_waiving(tx, new.id, &plan.legs.waived)?;
     let receipt_number = sales::next_number(tx, "receipt")?;
     let Plan { back, .. } = &plan;
     // Last: it closes what was saved before it, and the file checks that all of it adds up.
@@ -303,9 +307,10 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let details = json!({
         "return": new.id, "sale": sale.number, "receipt": receipt_number, "of_receipt": sale.receipt_number,
         "goods": goods.collect::<Vec<_>>(), "total": back.total, "tip": back.tip, "currency": sale.currency, "legs": legs,
-        "reason": reason,
+        "waived": waived, "reason": reason,
     });
     audit::append(tx, signature, "goods-returned", Some(sale.id), &details)?;
+    late::lowered(tx, signature, new.id, &plan.legs.waived)?;
     by_id(tx, new.id)?.ok_or_else(|| TillError::Internal("a return was not saved".to_owned()))
 }
 

@@ -50,7 +50,7 @@ pub struct Sale {
     /// have paid.
     pub due: i64,
     /// What is not to be paid any more, of a payment that was taken offline and then declined: it was written off, or its goods came
-    /// back before.
+    /// back.
     pub waived: i64,
     /// What cash rounding added, or with a minus took away, also where a late decline was collected in cash.
     pub rounding: i64,

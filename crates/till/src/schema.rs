@@ -17,6 +17,7 @@ pub(crate) fn schema() -> Schema {
         Migration { version: 6, name: "people", sql: include_str!("migrations/006_people.sql") },
         Migration { version: 7, name: "returns", sql: include_str!("migrations/007_refunds.sql") },
         Migration { version: 8, name: "receipts", sql: include_str!("migrations/008_receipts.sql") },
+        Migration { version: 9, name: "waived", sql: include_str!("migrations/009_waived.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }

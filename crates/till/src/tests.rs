@@ -34,6 +34,8 @@ mod tenders;
 mod uncertain;
 mod undo;
 mod voids;
+mod waived;
+mod waived_chance;
 
 use crate::{
     CardPayment, CashPayment, CashTaken, Operation, Sale, State, TakeOffline, Till, TillError, audit, audit::Signature,

@@ -23,7 +23,7 @@ use crate::{
     audit::{Face, Signature},
     begun, clock, demo,
     figures::Figures,
-    rights,
+    pay, rights,
     rights::Approval,
     schema, settings,
     settling::{Owner, Queue},
@@ -115,8 +115,26 @@ impl Till {
                 .write_blocking(Priority::Click, move |tx| first_start(tx, &signature))
                 .map_err(not_written)?;
         }
+        till.complete_left_waiting();
         begun::set(&file);
         Ok(till)
+    }
+
+    /// Completes the sales of which an older program handed the goods over. Where that can't be saved, the bank's word completes them.
+    fn complete_left_waiting(&self) {
+        let (store, signature) = (&self.inner.store, self.signature());
+        let left = store.read_blocking(crate::offline::left_waiting).map_err(not_read);
+        let done = left.and_then(|left| {
+            if left.is_empty() {
+                return Ok(());
+            }
+            let complete =
+                move |tx: &Connection| left.iter().try_for_each(|sale| pay::complete_if_paid(tx, &signature, *sale));
+            store.write_blocking(Priority::Click, complete).map_err(not_written)
+        });
+        if let Err(error) = done {
+            tracing::warn!(%error, "sales that wait for nothing could not be completed");
+        }
     }
 
     /// Opens a data folder to look at it, also while another process works in it. Whatever would change it is refused.

@@ -50,7 +50,10 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("tenders", "each way in which a sale is or was to be paid; a card's id is the intent of its operation"),
             ("taken_offline", "that goods were handed over before the bank answered, and the customer's contact"),
             ("offline_stored", "view: what is at the shop's risk now"),
-            ("late_declines", "payments that were taken offline and did not pay, until collected again or written off"),
+            (
+                "late_declines",
+                "payments that were taken offline and did not pay, until collected again or written off, or their goods are back",
+            ),
         ],
     ),
     (
@@ -59,6 +62,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("returns", "what a customer brought back, once, with its number of the receipts' series"),
             ("return_lines", "how much of which line came back"),
             ("return_taxes", "its tax table"),
+            ("return_waived", "what of it goes back to nobody, as it was never paid, by late decline"),
             ("refunds", "each leg to a card; its id is the intent of its operation"),
             ("cash_refunds", "each leg out of the drawer"),
             ("voids", "a partly paid sale that was given up, with what of it goes back to cards and in cash"),

@@ -247,7 +247,7 @@ const DOCTOR: Rows = &[
     ),
     (
         "drawer-refund",
-        "Cash that was given back and cash that left the drawer for it are not the same.",
+        "Cash that was given back and cash that left the drawer for it are not the same, or not of one shift.",
         "A row of one of them was changed or removed past the till.",
     ),
     (
@@ -257,8 +257,8 @@ const DOCTOR: Rows = &[
     ),
     (
         "late-decline",
-        "A late decline does not fit its payments, or does not come to what was taken offline.",
-        "The file was changed past the till: look at the sale's payments.",
+        "A late decline does not fit its payments and what came back of it, or does not come to what was taken offline.",
+        "The file was changed past the till: look at the sale's payments and returns.",
     ),
     (
         "line-figures",
@@ -317,7 +317,7 @@ const DOCTOR: Rows = &[
     ),
     (
         "return-legs",
-        "The ways in which a return's money goes back do not come to it, or not to whom had paid.",
+        "The ways in which a return's money goes back, and what was never paid of it, do not come to it, or it goes to whom had not paid.",
         "A leg was changed or removed past the till: compare with the bank and the drawer.",
     ),
     (
@@ -360,12 +360,12 @@ const DOCTOR: Rows = &[
     ("shift-number-gap", "A shift's number was skipped.", "A shift was removed past the till: compare with a backup."),
     (
         "shift-report",
-        "A Z report is not the one that was made, or not what its shift's sales and audit are.",
-        "Compare with the Z report on paper: the report, a sale of the shift or the audit was changed past the till.",
+        "A Z report is not the one that was made, or not what its shift's sales, returns and audit are.",
+        "Compare with the Z report on paper: the report, a sale or a return of the shift or the audit was changed past the till.",
     ),
     (
         "shift-unknown",
-        "A sale, cash or a refund belongs to a shift that is not there.",
+        "A sale, cash, a refund, a return or a late decline belongs to a shift that is not there.",
         "The file was changed past the till.",
     ),
     (

@@ -240,7 +240,7 @@ async fn a_payment_of_a_sale_that_is_lost_is_known_once_a_person_said_what_becam
     assert_eq!(compared(&till, &bank).await?, (vec!["bank-payment-unknown"], 1));
     let entries = till.audit(None, 0, 100).await?.len();
     for (id, reason, code) in [
-        ("pay_1", " ", "invalid-text"),
+        ("pay_1", " ", "invalid-reason"),
         ("pay_2", "refunded at the bank", "not-found"),
         ("pay_1/../pay_1", "refunded at the bank", "not-found"),
         ("", "refunded at the bank", "not-found"),

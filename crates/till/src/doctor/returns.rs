@@ -190,9 +190,14 @@ fn check_legs(
     let mut wrong = |what: String| notes.found("return-legs", &one.subject, what);
     let first = || legs.iter().filter(|leg| leg.replaces.is_none());
     let exact: i128 = first().map(|leg| i128::from(leg.amount) - i128::from(leg.rounding)).sum();
+    let waived = waived(conn, &one.id)?;
+    let never_paid: i128 = waived.iter().map(|[amount, _]| i128::from(*amount)).sum();
     let [.., total] = one.sums;
-    if exact != i128::from(total) {
-        wrong(format!("its legs come to {exact}, and it gives back {total}"));
+    if exact + never_paid != i128::from(total) {
+        wrong(format!("its legs and what was never paid come to {}, and it gives back {total}", exact + never_paid));
+    }
+    if !legs.is_empty() && waived.iter().any(|[_, rest]| *rest != 0) {
+        wrong("money goes back by it while something of its sale was never paid".to_owned());
     }
     for leg in first().filter(|leg| leg.tender_id.is_none()) {
         cash.handed += i128::from(leg.amount);
@@ -225,6 +230,14 @@ fn check_legs(
         }
     }
     Ok(())
+}
+
+/// What of a return goes back to nobody: each part, and what of its late decline was left unpaid after it.
+fn waived(conn: &Connection, return_id: &str) -> Result<Vec<[i64; 2]>, TillError> {
+    let mut statement =
+        conn.prepare_cached("SELECT amount, rest FROM return_waived WHERE return_id = ?1 ORDER BY tender_id")?;
+    let rows = statement.query_map([return_id], |row| Ok([row.get(0)?, row.get(1)?]))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn in_coins(exact: i128, sale: &Facts) -> Option<i128> {

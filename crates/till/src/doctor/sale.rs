@@ -154,7 +154,7 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
     check_state(sale, notes);
     let tenders = parts.tenders(&sale.id)?;
     let late = late::of_sale(&mut parts.late, &sale.id)?;
-    let mut covered = late::check(&late, &tenders, &sale.subject, notes);
+    let mut covered = late::check(conn, &late, &tenders, sale, notes)?;
     for tender in &tenders {
         let subject = format!("tender {} of {}", tender.id, sale.subject);
         match tender.kind.as_str() {

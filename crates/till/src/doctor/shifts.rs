@@ -133,6 +133,23 @@ fn reported(
             format!("its Z report has {} as {}, and the file {should}", told(is.as_ref()), name.trim_start_matches('/'))
         })
         .collect();
+    let returns = conn
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(returns.total), 0),
+                 coalesce(sum((SELECT sum(amount) FROM return_waived WHERE return_id = returns.id)), 0)
+             FROM returns JOIN sales ON sales.id = returns.sale_id
+             WHERE returns.shift = ?1 AND returns.shift > 0 AND sales.currency = ?2",
+        )?
+        .query_row(params![shift.number, shift.currency], |row| {
+            (0..3).map(|at| row.get::<_, i64>(at)).collect::<Result<Vec<_>, _>>()
+        })?;
+    // An older report tells nothing of what there was not yet.
+    for (name, should) in ["/returns/returns", "/returns/total", "/returns/waived/amount"].into_iter().zip(returns) {
+        let is = report.pointer(name).and_then(Value::as_i64).unwrap_or_default();
+        if is != should {
+            differ.push(format!("its Z report has {is} as {}, and the file {should}", name.trim_start_matches('/')));
+        }
+    }
     // The hash on paper shows an audit that was made anew, chain and head and all.
     let seq = report.pointer("/auditSeq").and_then(Value::as_i64);
     let hash: Option<String> = conn
@@ -184,6 +201,11 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
          WHERE moves.kind = 'refund' AND cash_refunds.amount IS NOT moves.amount LIMIT ?1",
         "left the drawer, and was given back to nobody",
     )?;
+    found(
+        "SELECT cash.id, cash.amount FROM cash_refunds AS cash JOIN drawer_moves AS moves ON moves.id = cash.id
+         WHERE cash.shift <> moves.shift LIMIT ?1",
+        "was given back in another shift than it left the drawer in",
+    )?;
     // When it was given back is told by its place in the audit, which no clock can turn back.
     found(
         "SELECT cash.id, cash.amount FROM cash_refunds AS cash LEFT JOIN returns ON returns.id = cash.return_id
@@ -202,6 +224,10 @@ fn check_belonging(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillE
         ("sale", "SELECT number AS which, shift FROM sales WHERE state = 'completed'"),
         ("cash tender", "SELECT id AS which, shift FROM tenders WHERE kind = 'cash'"),
         ("refund", "SELECT id AS which, shift FROM refunds WHERE state = 'approved'"),
+        ("return", "SELECT receipt_number AS which, shift FROM returns"),
+        ("cash refund", "SELECT id AS which, shift FROM cash_refunds"),
+        ("late decline", "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL"),
+        ("ended late decline", "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL"),
     ] {
         let mut statement = conn.prepare(&format!(
             "WITH last (number) AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL) THEN max(number)

@@ -26,8 +26,12 @@ pub struct LateFigures {
     pub collected_in_cash: LateTotal,
     /// What that added for the coins, or with a minus took away.
     pub rounding: i64,
+    /// Goods that came back then, after the decline, so that it is not owed any more; the count is of returns by late declines.
+    pub returned: LateTotal,
     /// Written off then.
     pub written_off: LateTotal,
+    /// Goods that came back then of what was written off before.
+    pub lost_returned: LateTotal,
     /// Not ended when this was asked, whenever they came up.
     pub open: LateTotal,
 }
@@ -48,6 +52,7 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
                 Ok(LateTotal { count: row.get(0)?, amount: row.get(1)? })
             })?)
     };
+    let (returned, lost_returned) = (waived(conn, currency, span, false)?, waived(conn, currency, span, true)?);
     let by_cash = format!(
         "{ended} AND late.state = 'settled'
              AND EXISTS (SELECT 1 FROM tenders AS last WHERE last.id = late.last_tender_id AND last.kind = 'cash')"
@@ -61,7 +66,24 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
         )?,
         collected_in_cash: sum("late.amount", &by_cash)?,
         rounding: sum("late.rounding", &by_cash)?.amount,
+        returned,
         written_off: sum("late.amount", &format!("{ended} AND late.state = 'written_off'"))?,
+        lost_returned,
         open: sum("late.amount", "late.ended_at IS NULL")?,
     })
+}
+
+/// What came back of what nobody had paid: against what was owed, or against losses.
+fn waived(conn: &Connection, currency: Currency, span: Span, was_lost: bool) -> Result<LateTotal, TillError> {
+    let (from, to) = span.ends();
+    let within = span.within("returns.created_at", "returns.shift");
+    Ok(conn
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(waived.amount), 0)
+             FROM returns JOIN return_waived AS waived ON waived.return_id = returns.id JOIN sales ON sales.id = returns.sale_id
+             WHERE {within} AND sales.currency = ?3 AND waived.was_lost = ?4"
+        ))?
+        .query_row(params![from, to, currency.code(), was_lost], |row| {
+            Ok(LateTotal { count: row.get(0)?, amount: row.get(1)? })
+        })?)
 }

@@ -24,6 +24,8 @@ pub(crate) struct Slip {
     pub(crate) lines: Vec<SlipLine>,
     pub(crate) tip: i64,
     pub(crate) total: i64,
+    /// What of that goes back to nobody, as it was never paid.
+    pub(crate) waived: i64,
     pub(crate) rounding: i64,
     /// Rate, net and tax of each rate.
     pub(crate) taxes: Vec<(String, i64, i64)>,
@@ -85,6 +87,7 @@ impl Slip {
                 .collect(),
             tip: made.tip,
             total: made.total,
+            waived: made.waived,
             // Of a leg that was paid out too.
             rounding: made.legs.iter().map(|leg| leg.rounding).sum(),
             taxes: made.taxes.iter().map(|tax| (tax.rate.clone(), tax.net, tax.tax)).collect(),
@@ -133,8 +136,12 @@ impl Slip {
                 pieces.push(pair(word, amount(figure), 0));
             }
         }
+        if self.waived != 0 {
+            pieces.push(pair(words.total, amount(self.total), 0));
+            pieces.push(pair(words.waived, amount(-self.waived), 0));
+        }
         let left = format!("{} {}", words.given_back, self.currency);
-        pieces.push(Piece::Pair { left, right: amount(self.total), indent: 0, is_bold: true });
+        pieces.push(Piece::Pair { left, right: amount(self.total - self.waived), indent: 0, is_bold: true });
         if self.rounding != 0 {
             pieces.push(pair(words.rounding, amount(self.rounding), 0));
         }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
 /// What came back in a time or a shift. Amounts in minor units of one currency. What the returns came to and what rounding added is
-/// what goes back to cards and was handed over in cash.
+/// what was waived, goes back to cards and was handed over in cash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReturnFigures {
@@ -22,6 +22,9 @@ pub struct ReturnFigures {
     pub total: i64,
     /// The tax by its rate, lowest first.
     pub taxes: Vec<SaleTax>,
+    /// What of it goes back to nobody, as it was never paid; the count is of late declines.
+    #[serde(default)]
+    pub waived: Total,
     /// What of it goes back to cards, whatever the bank says of it.
     pub cards: Total,
     /// What of it was handed over in cash.
@@ -53,6 +56,12 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
              FROM returns JOIN refunds ON refunds.return_id = returns.id AND refunds.replaces IS NULL {of_returns}"
         ))?
         .query_row(period, |row| total_at(row, 0))?;
+    let waived = conn
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(return_waived.amount), 0)
+             FROM returns JOIN return_waived ON return_waived.return_id = returns.id {of_returns}"
+        ))?
+        .query_row(period, |row| total_at(row, 0))?;
     let mut statement = conn.prepare_cached(&format!(
         "SELECT return_taxes.rate, sum(return_taxes.net), sum(return_taxes.tax)
          FROM returns JOIN return_taxes ON return_taxes.return_id = returns.id {of_returns}
@@ -64,7 +73,7 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
     let taxes = taxes.collect::<Result<_, _>>()?;
     let (cash, rounding) = handed_over(conn, currency, span, "cash.instead_of IS NULL AND cash.void_id IS NULL")?;
     let (paid_out, paid_out_rounding) = handed_over(conn, currency, span, "cash.instead_of IS NOT NULL")?;
-    Ok(ReturnFigures { returns, net, tax, tips, total, taxes, cards, cash, rounding, paid_out, paid_out_rounding })
+    Ok(ReturnFigures { returns, net, tax, tips, total, taxes, waived, cards, cash, rounding, paid_out, paid_out_rounding })
 }
 
 fn total_at(row: &Row<'_>, at: usize) -> rusqlite::Result<Total> {

@@ -4,7 +4,9 @@ use super::{ReturnLeg, listing};
 use crate::{
     Measure, Operation, Right, TenderKind, TenderState, TillError, audit,
     audit::Signature,
-    clock, late, offline, operations, refunds,
+    clock, late,
+    late::Waived,
+    offline, operations, refunds,
     refunds::{LegOf, NewLeg, RefundRow},
     rights, sale, sales,
     sales::SaleRow,
@@ -21,6 +23,8 @@ use uuid::Uuid;
 
 /// How the money of a return is shared out.
 pub(super) struct Legs {
+    /// What goes back to nobody, as it was never paid.
+    pub(super) waived: Vec<Waived>,
     pub(super) cards: Vec<CardLeg>,
     pub(super) cash: Option<CashLeg>,
 }
@@ -40,16 +44,28 @@ pub(super) struct CashLeg {
     pub(super) rounding: i64,
 }
 
-/// Shares an amount out over what paid a sale.
+impl Legs {
+    /// What goes back to nobody, in minor units.
+    pub(super) fn waived(&self) -> i64 {
+        self.waived.iter().map(|waived| waived.amount).sum()
+    }
+}
+
+/// Shares an amount out over what was never paid of a sale, and then over what paid it: first the cards of which nobody knows whether they
+/// pay what may be owed, then the others in the order in which they paid, then cash.
 ///
 /// Cash is rounded cumulatively, as a line is: what was handed over after this return is what all of them together come to, rounded
 /// once. So the cash that goes back in parts is the cash that came, and not a coin less for each of them.
 pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Legs, TillError> {
     let rows = tenders::of_sale(conn, sale.id)?;
-    let (mut cards, mut rest) = (Vec::new(), total);
-    for tender in rows.iter().filter(|tender| tender.kind == TenderKind::Card && tender.state.counts()) {
+    let late::Shared { waived, mut rest, in_doubt } = late::share(conn, sale.id, total)?;
+    let mut paying: Vec<_> =
+        rows.iter().filter(|tender| tender.kind == TenderKind::Card && tender.state.counts()).collect();
+    paying.sort_by_key(|tender| !in_doubt.contains(&tender.id));
+    let mut cards = Vec::new();
+    for tender in paying {
         let amount = refunds::left_of(conn, tender)?.min(rest);
-        if amount > 0 && !late::is_written_off(conn, tender.id)? {
+        if amount > 0 {
             rest -= amount;
             cards.push(CardLeg { tender: tender.clone(), amount });
         }
@@ -62,13 +78,13 @@ pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Leg
         return Err(TillError::OverRefund { amount: total, left: total - rest + left, currency: sale.currency });
     }
     if rest == 0 {
-        return Ok(Legs { cards, cash: None });
+        return Ok(Legs { waived, cards, cash: None });
     }
     let due = checkout::cash_due(back.exact + rest, sale.cash).map_err(sale::broken)?.due;
     // What was collected late was rounded by itself: the last part gives what is left of both, and no part gives more.
     let due = if rest == left { taken } else { due.min(taken) };
     let amount = due - back.handed;
-    Ok(Legs { cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
+    Ok(Legs { waived, cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
 }
 
 /// What went back in cash so far.
@@ -136,6 +152,8 @@ pub(crate) fn hand_over(
     currency: Currency,
     cash: &CashOut,
 ) -> Result<(), TillError> {
+    // First: the file takes no cash that is given back and left no drawer.
+    drawer::give_back(tx, signature, cash.id, cash.amount, currency)?;
     let (return_id, void_id) = cash.leg_of.columns();
     tx.prepare_cached(
         "INSERT INTO cash_refunds (id, return_id, void_id, instead_of, amount, rounding, created_at, shift)
@@ -150,7 +168,7 @@ pub(crate) fn hand_over(
         signature.at.as_millisecond(),
         void_id
     ])?;
-    drawer::give_back(tx, signature, cash.id, cash.amount, currency)
+    Ok(())
 }
 
 /// Cash that was paid out in the place of a refund to a card.

@@ -1,7 +1,7 @@
 //! Returns as they are shown.
 
 use crate::{
-    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, lines, operations, refunds, refunds::LegOf,
+    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, late, lines, operations, refunds, refunds::LegOf,
     sales, sales::SaleRow, tenders,
 };
 use jiff::Timestamp;
@@ -34,8 +34,10 @@ pub struct Return {
     pub tax: i64,
     /// The tip.
     pub tip: i64,
-    /// What the customer gets, before cash is rounded: what its first legs come to.
+    /// What its goods and its tip come to: its first legs, before cash is rounded, and what is waived.
     pub total: i64,
+    /// What of it goes back to nobody, as it was never paid: a late decline is lower by it, or it was written off before.
+    pub waived: i64,
     /// What cash rounding added to it, or with a minus took away.
     pub rounding: i64,
     /// The currency of every amount here.
@@ -192,6 +194,7 @@ fn show(conn: &Connection, row: ReturnRow) -> Result<Return, TillError> {
         tax: row.tax,
         tip: row.tip,
         total: row.total,
+        waived: late::waived_of(conn, row.id)?,
         rounding: first_cash.map(|leg| leg.rounding).sum(),
         currency: sale.currency,
         state: state(&legs),

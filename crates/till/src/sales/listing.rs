@@ -320,6 +320,8 @@ fn given_back(conn: &Connection, sale_id: &str) -> Result<i64, TillError> {
     Ok(conn
         .prepare_cached(
             "SELECT (SELECT coalesce(sum(total), 0) FROM returns WHERE sale_id = ?1)
+                 - (SELECT coalesce(sum(return_waived.amount), 0)
+                    FROM returns CROSS JOIN return_waived ON return_waived.return_id = returns.id WHERE returns.sale_id = ?1)
                  + (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
                     WHERE tenders.sale_id = ?1 AND refunds.return_id IS NULL AND refunds.void_id IS NULL
                         AND refunds.state NOT IN ('declined', 'cancelled'))

@@ -128,6 +128,7 @@ impl ShiftReport {
         }
         lines.push(apart(&format!("RETURNED {}", self.currency), &self.amount(-back.total)));
         self.line("Cash rounding", -back.rounding, lines);
+        self.sum("  Never paid, to nobody", back.waived.count, -back.waived.amount, lines);
         self.sum("  To cards", back.cards.count, -back.cards.amount, lines);
         self.sum("  In cash", back.cash.count, -back.cash.amount, lines);
         self.sum("Cash in place of cards", back.paid_out.count, -back.paid_out.amount, lines);
@@ -197,7 +198,9 @@ impl ShiftReport {
             ("Declined", late.declined),
             ("Collected again", late.collected),
             ("  Of it in cash", late.collected_in_cash),
+            ("Goods came back", late.returned),
             ("Written off", late.written_off),
+            ("  Goods came back after it", late.lost_returned),
             ("Still open, of all shifts", late.open),
         ];
         if sums.iter().all(|(_, total)| total.count == 0) {

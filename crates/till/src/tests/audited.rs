@@ -26,6 +26,7 @@ pub(super) struct Tally {
     pub(super) returns: i64,
     pub(super) returned: (i64, i64, i64, i64),
     pub(super) returned_taxes: BTreeMap<String, (i64, i64)>,
+    pub(super) back_to_nobody: Sum,
     pub(super) back_to_cards: Sum,
     pub(super) back_in_cash: Sum,
     pub(super) back_rounding: i64,
@@ -35,6 +36,8 @@ pub(super) struct Tally {
     pub(super) late_collected: Sum,
     pub(super) late_in_cash: Sum,
     pub(super) late_written_off: Sum,
+    pub(super) late_returned: Sum,
+    pub(super) late_lost_returned: Sum,
     pub(super) voids: (i64, i64, i64),
     pub(super) drops: i64,
     pub(super) no_sales: i64,
@@ -194,6 +197,12 @@ impl Replay<'_> {
         tally.returned.2 += figures.2;
         tally.returned.3 += figures.3;
         add_rates(&mut tally.returned_taxes, taxes);
+        for waived in details["waived"].as_array().into_iter().flatten() {
+            let amount = number(waived, "amount");
+            add(&mut tally.back_to_nobody, amount);
+            let is_lost = waived["was_lost"] == true;
+            add(if is_lost { &mut tally.late_lost_returned } else { &mut tally.late_returned }, amount);
+        }
         for leg in details["legs"].as_array().into_iter().flatten() {
             let amount = number(leg, "amount");
             if leg["cash"].is_string() {
@@ -257,6 +266,7 @@ pub(super) fn tally(report: &ShiftReport) -> Tally {
         returns: back.returns,
         returned: (back.net, back.tax, back.tips, back.total),
         returned_taxes: rates(&mut back.taxes.iter().map(|tax| (&tax.rate, tax.net, tax.tax))),
+        back_to_nobody: (back.waived.count, back.waived.amount),
         back_to_cards: (back.cards.count, back.cards.amount),
         back_in_cash: (back.cash.count, back.cash.amount),
         back_rounding: back.rounding,
@@ -265,6 +275,8 @@ pub(super) fn tally(report: &ShiftReport) -> Tally {
         late_declined: (report.late.declined.count, report.late.declined.amount),
         late_collected: (report.late.collected.count, report.late.collected.amount),
         late_in_cash: (report.late.collected_in_cash.count, report.late.collected_in_cash.amount),
+        late_returned: (report.late.returned.count, report.late.returned.amount),
+        late_lost_returned: (report.late.lost_returned.count, report.late.lost_returned.amount),
         late_written_off: (report.late.written_off.count, report.late.written_off.amount),
         voids: (report.voids.voids, report.voids.cards, report.voids.cash),
         drops: report.drops,

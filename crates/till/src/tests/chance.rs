@@ -60,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Refused is fine; a fault of the program or the file is not.
-fn allowed<T>(done: Result<T, TillError>) -> Result<Option<T>, TillError> {
+pub(super) fn allowed<T>(done: Result<T, TillError>) -> Result<Option<T>, TillError> {
     match done {
         Ok(done) => Ok(Some(done)),
         Err(fault @ (TillError::Internal(_) | TillError::Storage(_) | TillError::Unreadable(_))) => Err(fault),

@@ -2,7 +2,7 @@
 
 use super::{Checked, Scene, frozen::refuses};
 use crate::{
-    CashPayment, Charge, OfflineLimits, Operation, OverLimit, Sale, SaleState, Settings, State, TakeOffline,
+    CashPayment, Charge, LateQuery, LateState, NewReturn, OfflineLimits, Operation, OverLimit, ReturnedGoods, Sale, SaleState, Settings, State, TakeOffline,
     TenderState, Till, TillError, audit::Signature, offline, schema,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -30,8 +30,8 @@ const TAKEN_BY_6: &str = "
     SELECT X'01A229DAFFFF7151BA32889DE2389DBB', X'01A229DAFFFF7151BA32889DE2389DBA', id, 'payment', 'POST', '/v1/payments', X'7B7D', 1,
         9000, 'EUR', 'saved', 7, 7, 7, 9 FROM sales;";
 
-#[tokio::test]
-async fn what_an_older_program_took_offline_is_marked_and_counted_and_its_sale_completes() -> Checked {
+/// The file of a program of version 6, with more of it, at the next start.
+fn started_after_6(more: &str) -> Checked<Scene> {
     let dir = tempfile::tempdir()?;
     let data = dir.path().join("data");
     std::fs::create_dir(&data)?;
@@ -42,10 +42,16 @@ async fn what_an_older_program_took_offline_is_marked_and_counted_and_its_sale_c
         file.execute_batch(step.sql)?;
     }
     file.execute_batch(TAKEN_BY_6)?;
+    file.execute_batch(more)?;
     file.pragma_update(None, "application_id", schema.application_id)?;
     file.pragma_update(None, "user_version", 6)?;
     drop(file);
-    let scene = Scene { till: Till::open(&data)?, dir };
+    Ok(Scene { till: Till::open(&data)?, dir })
+}
+
+#[tokio::test]
+async fn what_an_older_program_took_offline_is_marked_and_counted_and_its_sale_completes() -> Checked {
+    let scene = started_after_6("")?;
     let tender_id = Uuid::parse_str("01a229da-ffff-7151-ba32-889de2389dba")?;
     let ask = scene.till.offline_ask(tender_id).await?;
     assert_eq!((ask.stored, ask.payments, ask.is_taken), (9_000, 1, true));
@@ -55,6 +61,70 @@ async fn what_an_older_program_took_offline_is_marked_and_counted_and_its_sale_c
     words(scene.till.charge(charge(100, Currency::EUR)?).await)?;
     let taken = scene.till.take_offline(plain(tender_id)).await?;
     assert_eq!((taken.receipt_number, taken.accepted_offline), (Some(1), true));
+    assert_eq!(scene.count("SELECT count(*) FROM audit WHERE what = 'sale-completed'")?, 1);
+    // The next start has nothing more to complete.
+    let scene = scene.killed()?;
+    assert_eq!(scene.till.begin_return_of_receipt(1).await?.sale.state, SaleState::Completed);
+    assert_eq!(scene.count("SELECT count(*) FROM audit WHERE what = 'sale-completed'")?, 1);
+    Ok(())
+}
+
+/// A second card that nobody took the risk of.
+const AND_ANOTHER_CARD: &str = "
+    DROP TRIGGER tenders_keep_what_they_are; UPDATE tenders SET amount = 8000;
+    INSERT INTO tenders (id, sale_id, position, kind, state, amount, reference, created_at, updated_at)
+    SELECT '01a229da-ffff-7151-ba32-889de2389dbb', sale_id, 2, kind, state, 1000, reference, 8, 8 FROM tenders;";
+
+#[tokio::test]
+async fn a_sale_of_an_older_program_waits_for_what_was_not_taken_offline() -> Checked {
+    let scene = started_after_6(AND_ANOTHER_CARD)?;
+    assert_eq!(scene.count("SELECT count(*) FROM sales WHERE state = 'paying'")?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_an_older_program_took_offline_pays_is_declined_late_and_comes_back_as_all_does() -> Checked {
+    let whole = |sale_id| NewReturn { id: Uuid::now_v7(), sale_id, goods: ReturnedGoods::Whole, reason: None };
+    for (end, comes_back_first, legs, late) in [
+        (State::Approved, true, 1, None),
+        (State::Declined, true, 1, Some(LateState::Settled)),
+        (State::Declined, false, 0, Some(LateState::Settled)),
+    ] {
+        let scene = started_after_6("")?;
+        let sale = scene.till.begin_return_of_receipt(1).await?.sale;
+        assert_eq!((sale.state, sale.due), (SaleState::Completed, 0));
+        let card = sale.tenders[0].operation.clone().ok_or("no operation")?;
+        let back = whole(sale.id);
+        if comes_back_first {
+            scene.till.return_goods(back.clone()).await?;
+        }
+        scene.settle(&card, end).await?;
+        if !comes_back_first {
+            let open = scene.till.late_declines(LateQuery::default()).await?.late;
+            assert_eq!((open[0].state, open[0].amount), (LateState::Open, 9_000));
+        }
+        let made = scene.till.return_goods(back).await?;
+        assert_eq!((made.total, made.waived, made.legs.len()), (9_000, if legs == 0 { 9_000 } else { 0 }, legs));
+        let listed = scene.till.late_declines(LateQuery { with_ended: true, ..LateQuery::default() }).await?.late;
+        assert_eq!(listed.first().map(|late| late.state), late, "{end} {comes_back_first}");
+        assert_eq!(scene.till.sale(sale.id).await?.due, 0);
+    }
+    Ok(())
+}
+
+/// The start could not write, and the bank's word came first.
+#[tokio::test]
+async fn a_sale_of_an_older_program_is_over_before_the_bank_says_anything_of_it() -> Checked {
+    let fault = "CREATE TRIGGER fault BEFORE UPDATE OF receipt_number ON sales WHEN NEW.receipt_number IS NOT NULL
+        BEGIN SELECT RAISE(ABORT, 'a fault'); END";
+    let scene = started_after_6(fault)?;
+    let id = Uuid::parse_str("01a229da-0000-7151-ba32-889de2389db9")?;
+    let sale = scene.till.sale(id).await?;
+    assert_eq!(sale.state, SaleState::Paying);
+    scene.file()?.execute_batch("DROP TRIGGER fault")?;
+    scene.settle(sale.tenders[0].operation.as_ref().ok_or("no operation")?, State::Declined).await?;
+    assert_eq!(scene.till.sale(id).await?.state, SaleState::Completed);
+    assert_eq!(scene.till.late_declines(LateQuery::default()).await?.late[0].amount, 9_000);
     Ok(())
 }
 

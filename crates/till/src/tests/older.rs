@@ -1,11 +1,14 @@
 //! Files of every earlier version that a till ever wrote: their audit chained, what they sold in no shift, and all that was in them.
 
 use super::{
-    Checked,
+    Checked, Scene,
+    doctor::found,
     migrating::{old_file, write},
+    returns::new,
+    tampered::plain_day,
 };
-use crate::{Settings, ShiftOpening, Till, schema};
-use rusqlite::Connection;
+use crate::{LateQuery, LateState, ReturnedGoods, Settings, ShiftOpening, Till, schema};
+use rusqlite::{Connection, types::Value};
 use std::path::Path;
 use uuid::Uuid;
 
@@ -59,5 +62,79 @@ async fn what_was_in_an_older_file_is_in_it_still_and_belongs_to_no_shift() -> C
         till.save_settings(Settings { shop_name: "Corner".into(), ..till.settings().await? }).await?;
         assert_eq!(till.check_audit(|_| ()).await?.broken, None, "{version}");
     }
+    Ok(())
+}
+
+/// Every table's rows, by the columns that a file of version 8 has.
+fn rows(conn: &Connection, tables: &[(String, Vec<String>)]) -> rusqlite::Result<Vec<Vec<Value>>> {
+    let mut all = Vec::new();
+    for (table, columns) in tables {
+        let columns_of = columns.join(", ");
+        let mut statement = conn.prepare(&format!("SELECT '{table}', {columns_of} FROM {table} ORDER BY {columns_of}"))?;
+        let rows = statement.query_map([], |row| (0..=columns.len()).map(|at| row.get(at)).collect())?;
+        for row in rows {
+            all.push(row?);
+        }
+    }
+    Ok(all)
+}
+
+/// What there is beside the tables' rows: kind, name and statement.
+fn objects(conn: &Connection) -> rusqlite::Result<Vec<[String; 3]>> {
+    conn.prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name")?
+        .query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?
+        .collect()
+}
+
+/// Takes away from a file what version 9 brought, so that it is as version 8 would have written it.
+fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
+    let steps = old_file(8)?;
+    let plain = Connection::open(steps.path().join("data/till.db"))?;
+    let conn = Connection::open(file)?;
+    conn.execute_batch("PRAGMA foreign_keys = OFF; BEGIN")?;
+    for [kind, name, _] in objects(&conn)? {
+        if kind == "trigger" {
+            conn.execute_batch(&format!("DROP TRIGGER {name}"))?;
+        }
+    }
+    conn.execute_batch("DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id")?;
+    for [kind, _, sql] in objects(&plain)? {
+        if kind == "trigger" {
+            conn.execute_batch(&sql)?;
+        }
+    }
+    conn.execute_batch("PRAGMA user_version = 8; COMMIT")?;
+    assert_eq!(objects(&conn)?, objects(&plain)?);
+    let mut tables = Vec::new();
+    for [kind, name, sql] in objects(&conn)? {
+        if kind == "table" && sql.contains("STRICT") {
+            let columns = conn.prepare(&format!("SELECT * FROM {name}"))?;
+            tables.push((name, columns.column_names().into_iter().map(str::to_owned).collect()));
+        }
+    }
+    Ok(tables)
+}
+
+#[tokio::test]
+async fn a_file_of_version_8_moves_up_whole_and_takes_back_what_nobody_paid() -> Checked {
+    let scene = plain_day().await?;
+    let dir = scene.dir;
+    drop(scene.till);
+    let file = dir.path().join("data/till.db");
+    let tables = move_down_to_8(&file)?;
+    let before = rows(&Connection::open(&file)?, &tables)?;
+    assert!(before.len() > 300 && tables.len() > 25, "{} of {}", before.len(), tables.len());
+    // As a program, which does not log in.
+    let scene = Scene { till: Till::open(&dir.path().join("data"))?.as_program("kassa-till"), dir };
+    assert_eq!(rows(&Connection::open(&file)?, &tables)?, before);
+    assert_eq!(found(&scene).await?.1, []);
+    let open = scene.till.late_declines(LateQuery::default()).await?.late;
+    let late = open.iter().find(|late| late.state == LateState::Open).ok_or("none is open")?;
+    let sale = scene.till.sale(late.sale_id).await?;
+    assert_eq!((late.amount, late.returned), (405, 185), "a part of it came back before its payment ended");
+    let made = scene.till.return_goods(new(&sale, ReturnedGoods::Whole)).await?;
+    assert_eq!((made.total, made.waived), (405, 405));
+    assert_eq!(scene.till.sale(sale.id).await?.due, 0);
+    assert_eq!(found(&scene).await?.1, []);
     Ok(())
 }

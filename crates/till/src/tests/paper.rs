@@ -200,6 +200,7 @@ fn slip(legs: Vec<SlipLeg>) -> Slip {
         lines: vec![line("Tea", "1", Unit::Piece, 249), line("Apples", "0.755", Unit::Weight, 150)],
         tip: 0,
         total: 399,
+        waived: 0,
         rounding: 0,
         taxes: vec![("7".to_owned(), 140, 10), ("20".to_owned(), 208, 41)],
         legs,
@@ -213,6 +214,8 @@ fn slips() -> Checked<Vec<(&'static str, Slip)>> {
         ("refund-owed", slip(vec![to_card(299, LegState::Approved), to_card(100, LegState::Owed)])),
         ("refund-paid-out", slip(vec![to_card(399, LegState::Replaced), in_cash(399)])),
         ("refund-void", slip(vec![to_card(399, LegState::Void)])),
+        ("refund-waived", Slip { waived: 299, ..slip(vec![in_cash(100)]) }),
+        ("refund-never-paid", Slip { waived: 399, ..slip(vec![]) }),
         ("refund-attention", slip(vec![to_card(399, LegState::NeedsAttention)])),
         (
             "refund-tax-on-top",
@@ -294,6 +297,7 @@ fn printers_get_what_they_got() -> Checked {
                 | "three-decimals"
                 | "refund-mixed"
                 | "refund-paid-out"
+                | "refund-waived"
         );
         assert_eq!(
             both.windows(kick.len()).any(|part| part == kick),

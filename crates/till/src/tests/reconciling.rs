@@ -312,9 +312,13 @@ impl Day {
     }
 
     async fn take_back(&mut self) -> Checked {
-        let till = self.scene.till.clone();
         let last = self.scene.count("SELECT last FROM counters WHERE name = 'receipt'")?;
         let number = self.rng.random_range((last - 30).max(1)..=last.max(1));
+        self.take_back_of(number).await
+    }
+
+    async fn take_back_of(&mut self, number: i64) -> Checked {
+        let till = self.scene.till.clone();
         let Some(begun) = allowed(till.begin_return_of_receipt(number).await)? else { return Ok(()) };
         let goods = match self.any(&begun.lines) {
             Some(line) if self.chance(60) => {
@@ -360,7 +364,8 @@ impl Day {
                 CollectAgain { tender_id: Uuid::now_v7(), late_tender_id: late.tender_id, card: "tok_visa".into() };
             allowed(till.collect_again(collect).await)?;
         }
-        Ok(())
+        // And the customer comes with the goods after all.
+        if self.chance(60) { self.take_back_of(late.receipt_number.ok_or("it has no receipt")?).await } else { Ok(()) }
     }
 
     async fn give_up(&mut self) -> Checked {
@@ -380,13 +385,13 @@ impl Day {
     }
 
     async fn step(&mut self) -> Checked {
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..22) {
             0..=9 => self.sell().await,
             10..=12 => self.answer().await,
             13..=15 => self.take_back().await,
-            16 => self.go_after_late().await,
-            17 => self.give_up().await,
-            18 => {
+            16..=18 => self.go_after_late().await,
+            19 => self.give_up().await,
+            20 => {
                 let amount = self.rng.random_range(1..200) * 5;
                 let opening = if self.chance(50) { DrawerOpening::In(amount) } else { DrawerOpening::Out(amount) };
                 allowed(moved(&self.scene, opening, "a move").await)?;
@@ -432,6 +437,8 @@ async fn two_hundred_shifts_of_chance_are_reported_as_they_were() -> Checked {
     assert!(met(|report| report.late.rounding.abs()), "nothing was collected in coins");
     assert!(met(|report| report.offline_unsettled.count), "nothing was open at the end of any shift");
     assert!(met(|report| report.returns.paid_out.count), "no refund was paid out in cash");
+    assert!(met(|report| report.late.returned.amount), "nothing came back of what was owed");
+    assert!(met(|report| report.late.lost_returned.amount), "nothing came back of what was written off");
     let (examined, found) = found(&day.scene).await?;
     assert!(examined.sales > 200 && found.is_empty(), "{examined:?} {found:#?}");
     assert_told(&day.scene, &reports)

@@ -63,6 +63,20 @@ fn a_report_of_an_older_version_is_read_with_what_it_tells() -> Checked {
     Ok(())
 }
 
+/// What a till of version 8 put into its file: it waived nothing.
+#[test]
+fn a_report_from_before_anything_was_waived_is_read() -> Checked {
+    let mut stored: serde_json::Value = serde_json::from_str(STORED)?;
+    let mut remove = |path: &str, name: &str| stored.pointer_mut(path)?.as_object_mut()?.remove(name);
+    for (path, name) in [("/returns", "waived"), ("/late", "returned"), ("/late", "lostReturned")] {
+        assert!(remove(path, name).is_some(), "{path}/{name}");
+    }
+    let older: ShiftReport = serde_json::from_value(stored)?;
+    assert_eq!((older.returns.waived.count, older.late.returned.count, older.late.lost_returned.count), (0, 0, 0));
+    assert!(older.text().contains("RETURNED EUR") && !older.text().contains("Never paid"), "{}", older.text());
+    Ok(())
+}
+
 #[tokio::test]
 async fn no_line_is_wider_than_the_paper() -> Checked {
     let mut report: ShiftReport = serde_json::from_str(STORED)?;

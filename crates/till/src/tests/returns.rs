@@ -2,7 +2,7 @@
 
 use super::{Checked, Scene, frozen::refuses};
 use crate::{
-    CollectAgain, Goods, LegState, NewReturn, PricedReturn, Refund, Return, ReturnState, ReturnedGoods, Sale, Settings,
+    Goods, LegState, NewReturn, PricedReturn, Refund, Return, ReturnState, ReturnedGoods, Sale, Settings,
     State, TenderKind, TillError, Total,
 };
 use checkout::{CashRounding, CashRule};
@@ -230,21 +230,6 @@ async fn it_waits_for_its_payment_and_is_nothing_where_that_does_not_pay() -> Ch
 }
 
 #[tokio::test]
-async fn nothing_goes_back_that_was_not_paid() -> Checked {
-    let scene = Scene::new()?;
-    let sale = scene.sale().await?;
-    let card = scene.taken_offline(&sale, 590).await?;
-    scene.settle(&card, State::Declined).await?;
-    let refused = scene.till.return_goods(new(&sale, ReturnedGoods::Whole)).await;
-    assert!(matches!(refused, Err(TillError::OverRefund { amount: 590, left: 0, .. })), "{refused:?}");
-    let late_tender_id = scene.till.sale(sale.id).await?.tenders[0].id;
-    let collect = CollectAgain { tender_id: Uuid::now_v7(), late_tender_id, card: "tok_visa".into() };
-    scene.settle(&scene.till.collect_again(collect).await?, State::Approved).await?;
-    assert_eq!(scene.till.return_goods(new(&sale, ReturnedGoods::Whole)).await?.total, 590);
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_leg_that_the_bank_refuses_is_tried_again_or_paid_out_and_only_one_of_both() -> Checked {
     let scene = Scene::new()?;
     let sale = paid_by_card(&scene).await?;
@@ -332,6 +317,8 @@ async fn no_return_reads_the_cash_refunds_of_others() -> Checked {
     };
     let insert = explained("INSERT INTO returns SELECT id, id, 9, 1, 0, 0, 1, NULL, 0, 0 FROM sales")?;
     let look = explained(&crate::returns::legs::CASH_BACK.replace("?1", "''"))?;
+    let waived: Vec<_> = insert.iter().filter(|step| step.contains("return_waived")).collect();
+    assert!(!waived.is_empty() && waived.iter().all(|read| read.starts_with("SEARCH")), "{insert:#?}");
     let owed = explained(&crate::refunds::owed_sql("return_id").replace("?1", "1"))?;
     assert!(owed.iter().any(|step| step.contains("refunds_not_given")), "{owed:#?}");
     for plan in [insert, look] {
@@ -368,6 +355,7 @@ async fn the_database_takes_no_return_that_is_more_or_other_than_was_paid() -> C
         )
     };
     let right = parts(line, 1_000, 220, 185, 220, 0);
+    let other_taxes = right.replace("185, 35", "186, 34");
     for (before, last, reason) in [
         (&right, returned(&other, 3, 185, 0), "of one completed sale"),
         (&parts(other_line, 1_000, 220, 185, 220, 0), returned(&sale, 3, 185, 0), "of one completed sale"),
@@ -378,7 +366,7 @@ async fn the_database_takes_no_return_that_is_more_or_other_than_was_paid() -> C
         (&parts(line, 1_000, 219, 185, 220, 0), returned(&sale, 3, 185, 0), "is whole"),
         (&parts(line, 1_000, 220, 185, 219, 0), returned(&sale, 3, 185, 0), "is whole"),
         (&parts(line, 1_000, 220, 185, 221, 1), returned(&sale, 3, 185, 0), "never more is given back"),
-        (&parts(line, 1_000, 220, 186, 221, 0), returned(&sale, 3, 186, 0), "never more is given back"),
+        (&other_taxes, returned(&sale, 3, 185, 0).replace("185, 35", "186, 34"), "never more is given back"),
         (&parts(line, 2_000, 220, 185, 220, 0), returned(&sale, 3, 185, 0), "no more of a line comes back"),
         (&parts(line, 500, 220, 185, 220, 0), returned(&sale, 3, 185, 0), "no more of a line comes back"),
         (&parts(line, 1_000, 221, 185, 220, 0), returned(&sale, 3, 185, 0), "no more of a line comes back"),

@@ -61,7 +61,7 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::NoBank`] where the bank can't be asked, [`TillError::NotFound`] where it has no such payment or this till knows it,
-    /// [`TillError::InvalidText`] without a reason, [`TillError::NotAllowed`], [`TillError::Storage`].
+    /// [`TillError::InvalidReason`], [`TillError::InvalidText`], [`TillError::NotAllowed`], [`TillError::Storage`].
     pub async fn acknowledge_payment(&self, bank: &Bank, payment_id: &str, reason: &str) -> Result<(), TillError> {
         let is_id = !payment_id.is_empty() && payment_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_id {

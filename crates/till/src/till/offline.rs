@@ -150,7 +150,7 @@ impl Till {
     /// it never will. The same again changes nothing.
     ///
     /// # Errors
-    /// [`TillError::NotFound`], [`TillError::NotAllowed`], [`TillError::InvalidText`] where no reason is given, [`TillError::SaleFrozen`] while it is being
+    /// [`TillError::NotFound`], [`TillError::NotAllowed`], [`TillError::InvalidReason`], [`TillError::InvalidText`], [`TillError::SaleFrozen`] while it is being
     /// collected, [`TillError::AlreadyFinal`] where nothing is owed; else as [`Till::pay_card`].
     pub async fn write_off(&self, late_tender_id: Uuid, reason: &str) -> Result<LateDecline, TillError> {
         let reason = reason.to_owned();
@@ -166,7 +166,7 @@ impl Till {
 
     /// Looks for what is to be told of a change that is saved. Where the look fails the change is what it is, and is not answered with an
     /// error; who listens looks for itself at the next event.
-    async fn look_after<T: Send + 'static>(
+    pub(super) async fn look_after<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Connection) -> Result<Option<T>, TillError> + Send + 'static,
     ) -> Option<T> {

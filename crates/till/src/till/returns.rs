@@ -2,7 +2,7 @@
 
 use crate::{
     Event, NewReturn, Operation, PaidOut, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods, Till,
-    TillError, audit::Signature, operations, returns, sales, span::Span,
+    TillError, audit::Signature, late, operations, returns, sales, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -35,13 +35,14 @@ impl Till {
     }
 
     /// Takes goods back and gives their money back the way it was paid: an operation for each card, which waits for its payment's end,
-    /// and then cash. One commit, with a number of the receipts' series. The same id again gives the same return back.
+    /// and then cash. What of the sale was never paid comes first, and goes back to nobody: a late decline is lower by it. One commit, with a number of the receipts' series. The same id again gives the same return back.
     ///
     /// # Errors
     /// [`TillError::InvalidReturn`] where it is more than is left, [`TillError::InvalidQuantity`], [`TillError::NotFound`],
     /// [`TillError::SaleChanged`] where the sale is not completed, [`TillError::OverRefund`] where not so much was paid,
     /// [`TillError::NotAllowed`] where it is more than who acts may give back, [`TillError::NoShift`] where cash goes back and no drawer is
-    /// open, [`TillError::NotRefundable`] where its payment is being cancelled, [`TillError::IntentReused`] where the id came with other goods,
+    /// open, [`TillError::CardMayBeCharged`] where a payment of what may be owed is being cancelled or written off, and the bank has not said
+    /// whether it charged, [`TillError::IntentReused`] where the id came with other goods,
     /// [`TillError::InvalidText`] for the reason; else as [`Till::pay_card`].
     pub async fn return_goods(&self, new: NewReturn) -> Result<Return, TillError> {
         let id = new.id;
@@ -51,6 +52,8 @@ impl Till {
             self.begun(operation);
         }
         self.tell(Event::SaleChanged { sale_id: made.sale_id });
+        let lowered = self.look_after(move |conn| late::lowered_by(conn, id).map(Some)).await;
+        lowered.into_iter().flatten().for_each(|late| self.tell(Event::LateDecline(Box::new(late))));
         Ok(made)
     }
 
