@@ -331,6 +331,11 @@ const DOCTOR: Rows = &[
         "The lines do not come to the sale's figures, or are not there.",
         "A line was changed or removed past the till: compare with a backup, or the printed receipt.",
     ),
+    (
+        "sale-mark",
+        "A sale is not found by its amount or its card, or is found by what is not its own.",
+        "The file was changed past the till: the sale itself is right, its place in the list is not.",
+    ),
     ("sale-number-gap", "A sale's number was skipped.", "A sale was removed past the till: compare with a backup."),
     (
         "sale-paid",
@@ -342,6 +347,11 @@ const DOCTOR: Rows = &[
     ("sale-state", "The sale's state and what belongs to it do not fit.", "The state was forced past the till."),
     ("sale-taxes", "The tax table does not come to the sale's net and tax.", "The file was changed past the till."),
     ("sale-total", "The total is not net, tax and tip.", "The file was changed past the till."),
+    (
+        "sale-void",
+        "A sale is marked as voided without a void, or has a void that its state and its mark do not fit.",
+        "The file was changed past the till: look at what was given back, and compare with the bank and the drawer.",
+    ),
     (
         "schema-changed",
         "A table, index or trigger is missing, another, or nobody's.",
@@ -383,6 +393,11 @@ const DOCTOR: Rows = &[
         "tender-state",
         "A tender's state is not its operation's.",
         "The file was changed past the till; the operation is right.",
+    ),
+    (
+        "void-legs",
+        "What a void gives back does not come to what was paid, or not to whom had paid.",
+        "A leg was changed or removed past the till: compare with the bank and the drawer.",
     ),
 ];
 
