@@ -8,6 +8,7 @@ mod chance;
 mod charge;
 mod doctor;
 mod editing;
+mod export_sums;
 mod frozen;
 mod given;
 mod labels;

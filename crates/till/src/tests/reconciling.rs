@@ -4,6 +4,7 @@
 use super::{
     Checked, Scene, audited,
     doctor::found,
+    export_sums::assert_add_up,
     shifts::{assert_agrees, moved, opened},
 };
 use crate::{
@@ -432,6 +433,7 @@ async fn two_hundred_shifts_of_chance_are_reported_as_they_were() -> Checked {
     assert!(met(|report| report.late.rounding.abs()), "nothing was collected in coins");
     assert!(met(|report| report.offline_unsettled.count), "nothing was open at the end of any shift");
     assert!(met(|report| report.returns.paid_out.count), "no refund was paid out in cash");
+    assert_add_up(&day.scene, &reports).await?;
     let (examined, found) = found(&day.scene).await?;
     assert!(examined.sales > 200 && found.is_empty(), "{examined:?} {found:#?}");
     assert_told(&day.scene, &reports)

@@ -1,6 +1,6 @@
 //! Shifts: what the drawer should hold, what was counted, and reports that agree with the sales.
 
-use super::{Checked, Scene};
+use super::{Checked, Scene, export_sums::assert_add_up};
 use crate::{
     Asked, CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, NewDrawerMove, NewPerson, Pieces, PinEntry,
     Refund, ReportKind, Role, Sale, Settings, Shift, ShiftOpening, ShiftReport, State, TaxTotal, TenderKind,
@@ -110,6 +110,7 @@ async fn a_shift_from_its_float_to_its_z_report() -> Checked {
     till.count_drawer(Count::Total(8_470)).await?;
     let z = till.close_shift(1).await?;
     assert_agrees(&z);
+    assert_add_up(&scene, std::slice::from_ref(&z)).await?;
     assert_eq!(
         (z.kind, z.sales, z.drawer.counted, z.drawer.difference, z.drawer.counts),
         (ReportKind::Z, 4, Some(8_470), Some(0), 2)

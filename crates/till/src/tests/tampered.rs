@@ -38,7 +38,7 @@ fn one_of(sale: &Sale) -> ReturnedGoods {
 }
 
 /// Sales 1 to 9, and two shifts: the first closed, the second open and counted.
-async fn day() -> Checked<Scene> {
+pub(super) async fn day() -> Checked<Scene> {
     let scene = Scene::new()?;
     let till = &scene.till;
     let cash = CashRule::new(5, CashRounding::Nearest).ok_or("no rule")?;
@@ -219,7 +219,7 @@ async fn each_is_named(scene: Scene, changes: &[(&str, &str, &str)]) -> Checked 
 
 /// Sales 1 to 3 that were voided in a closed shift, and 4 that was paid. Of 1 the card's refund was tried again; of 2 money went back before
 /// the void, which the bank refused after it; 3 was taken offline and declined.
-async fn day_of_voids() -> Checked<Scene> {
+pub(super) async fn day_of_voids() -> Checked<Scene> {
     let scene = Scene::new()?;
     let till = &scene.till;
     opened(&scene, 10_000).await?;
