@@ -119,6 +119,7 @@ pub use settling::Settling;
 pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,
     drawer::{Count, CountMade, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
+    removed::RemovedFigures,
     report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};

@@ -5,6 +5,7 @@
 //! file computes it (the view `drawers`), for this module and for the triggers that guard it.
 
 pub(crate) mod drawer;
+pub(crate) mod removed;
 pub(crate) mod report;
 mod sums;
 pub(crate) mod text;

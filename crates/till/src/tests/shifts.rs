@@ -3,8 +3,8 @@
 use super::{Checked, Scene, export_sums::assert_add_up};
 use crate::{
     Asked, CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, ExportFormat, Exported, NewDrawerMove,
-    NewPerson, Pieces, PinEntry, Refund, ReportKind, Role, Sale, Settings, Shift, ShiftOpening, ShiftReport, State,
-    TaxTotal, TenderKind, TenderTotal, Till, TillError, Total,
+    NewPerson, Pieces, PinEntry, Refund, RemovedFigures, ReportKind, Role, Sale, Settings, Shift, ShiftOpening,
+    ShiftReport, State, TaxTotal, TenderKind, TenderTotal, Till, TillError, Total,
 };
 use checkout::{CashRounding, CashRule};
 use protocol::{Amount, Currency};
@@ -567,5 +567,41 @@ async fn a_sale_emptied_by_any_way_needs_the_right_and_counts_and_so_does_one_dr
     till.approved_by(entry("Boris")).await?.drop_sale(parked.id).await?;
     opened(&scene, 0).await?;
     assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_went_out_of_carts_unpaid_stands_on_the_report_with_what_it_was_worth() -> Checked {
+    let scene = Scene::new()?;
+    let till = &scene.till;
+    // Before the shift: on no report.
+    let sale = till.add_article("BAK-201", Some("2")).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    opened(&scene, 0).await?;
+    assert_eq!(till.x_report().await?.removed, RemovedFigures::default());
+    // Two croissants are removed, and brought back; 0.755 kg of 1.99 are undone.
+    let sale = scene.sale().await?;
+    till.discount_line(sale.lines[0].id, Some(Asked::percent("50")?)).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    till.undo(sale.id).await?;
+    till.add_article("PRO-301", Some("0.755")).await?;
+    till.undo(sale.id).await?;
+    // An undone price takes no line away.
+    till.set_price(sale.lines[1].id, 100).await?;
+    till.undo(sale.id).await?;
+    // 5.90 less half of 3.70 are cleared, and 2.20 dropped.
+    till.clear_sale().await?;
+    let sale = till.add_article("CAF-101", None).await?;
+    till.drop_sale(sale.id).await?;
+    // The last line, which empties the sale, is a line.
+    let sale = till.add_article("CAF-101", None).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    let x = till.x_report().await?;
+    assert_eq!(x.removed.lines, Total { count: 3, amount: 370 + 150 + 220 });
+    assert_eq!(x.removed.sales, Total { count: 2, amount: 405 + 220 });
+    assert_eq!(x.drops, 3);
+    let text = x.text();
+    assert!(text.contains("Lines removed (3)                     7.40\n"), "{text}");
+    assert!(text.contains("  They came to                        6.25\n"), "{text}");
     Ok(())
 }
