@@ -27,6 +27,7 @@ mod reconciling;
 mod reports;
 mod returns;
 mod sales_list;
+mod screen;
 mod settling;
 mod shifts;
 mod shifts_chance;

@@ -71,6 +71,11 @@ const TILL: Rows = &[
         "Read the card again. A card's number is never typed.",
     ),
     ("invalid-discount", "The discount or tip is none that can be taken here.", "Type another."),
+    (
+        "invalid-key",
+        "No such key can do anything, or a command would have no key.",
+        "Choose another: a function key, a sign, or a letter with Ctrl or Alt.",
+    ),
     ("invalid-person", "A person can't be like this.", "Type another name, or leave one active manager."),
     ("invalid-pin", "The new PIN is none, or one that everybody tries first.", "Choose another."),
     ("invalid-price", "The price is none that can be taken here.", "Type another."),
@@ -92,6 +97,7 @@ const TILL: Rows = &[
     ),
     ("invalid-setting", "A setting can't have this value.", "Type what the message says."),
     ("invalid-text", "The name or note is empty, too long, or holds what must not be kept.", "Type another."),
+    ("key-used-twice", "Two uses were made of one key.", "Give one of the two commands in the message another key."),
     ("locked", "Somebody must log in first.", "Log in with a PIN."),
     ("needs-look", "A person must look at the payment first.", "Look at it, with the bank where that does not help."),
     (
