@@ -23,11 +23,16 @@ pub(crate) async fn doctor_finds_nothing(till: &Till, bank: &Bank) -> Result<()>
 
 /// The sums of `export sales` are the report's, those of `export payments` the gateway's.
 pub(crate) async fn add_up(till: &Till, report: &Sums, refunds: (i64, i64)) -> Result<()> {
-    let sales = table(till, "sales").await?;
+    let rows = table(till, "sales").await?;
+    let sales: Vec<_> = rows.iter().filter(|row| row["kind"] == "sale").collect();
     ensure!(sales.iter().all(|sale| sale["state"] == "completed"), "a sale is not completed");
-    let sum = |column: &str| sales.iter().map(|sale| cents(sale, column)).sum::<Result<i64>>();
+    let sold = |column: &str| sales.iter().map(|sale| cents(sale, column)).sum::<Result<i64>>();
+    // With what was declined late, and how it ended.
+    let late = ["sale", "late_decline", "collected", "written_off"];
+    let of_late = || rows.iter().filter(|row| late.contains(&row["kind"].as_str()));
+    let sum = |column: &str| of_late().map(|row| cents(row, column)).sum::<Result<i64>>();
     ensure!(i64::try_from(sales.len())? == report.sales, "{} sales are exported", sales.len());
-    let of_sales = [sum("net")?, sum("tax")?, sum("tip")?, sum("total")?, sum("rounding")?, sum("discount")?];
+    let of_sales = [sold("net")?, sold("tax")?, sold("tip")?, sold("total")?, sum("rounding")?, sold("discount")?];
     let of_report = [report.net, report.tax, report.tips, report.total, report.rounding, report.off.1];
     ensure!(of_sales == of_report, "the sales exported come to {of_sales:?}, and the report says {of_report:?}");
     let paid = [sum("paid_by_card")?, sum("paid_in_cash")?, sum("due")?];

@@ -5,12 +5,13 @@ use crate::{
     Measure, Right, TillError, audit, audit::Signature, doctor, doctor::BankPayment, editing, restore, rights,
 };
 use protocol::Outcome;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// What the entry is called.
 const WHAT: &str = "bank-payment-known";
+
 /// What is known of a payment: another amount under the same id would be another payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -32,10 +33,27 @@ impl Known {
     }
 }
 
+/// What the audit has of known payments up to one of its entries.
+#[derive(Debug, Clone)]
+pub(crate) struct Read {
+    known: HashMap<String, Known>,
+    up_to: i64,
+}
+
+/// Reads the whole audit for them: of a file of many years that takes its time, and nobody may wait for it who writes.
+pub(crate) fn read(conn: &Connection) -> Result<Read, TillError> {
+    Ok(Read { up_to: audit::end(conn)?, known: all(conn)? })
+}
+
 /// The payments that are known, by their ids.
 pub(crate) fn all(conn: &Connection) -> Result<HashMap<String, Known>, TillError> {
-    let mut statement = conn.prepare("SELECT details FROM audit WHERE what = ?1 ORDER BY seq")?;
-    let rows = statement.query_map([WHAT], |row| crate::columns::json(row, 0))?;
+    since(conn, 0)
+}
+
+/// Those that the audit has after one of its entries.
+fn since(conn: &Connection, after: i64) -> Result<HashMap<String, Known>, TillError> {
+    let mut statement = conn.prepare("SELECT details FROM audit WHERE seq > ?2 AND what = ?1 ORDER BY seq")?;
+    let rows = statement.query_map(params![WHAT, after], |row| crate::columns::json(row, 0))?;
     let mut known = HashMap::new();
     for details in rows {
         let details: Value = details?;
@@ -51,16 +69,19 @@ pub(crate) fn find<'a>(known: &'a HashMap<String, Known>, payment: &BankPayment)
     known.get(&payment.id).filter(|known| known.is(payment))
 }
 
-/// Takes a payment for known. The same again changes nothing.
+/// Takes a payment for known, with what was read of the audit before. The same again changes nothing, also where it came meanwhile.
 pub(crate) fn acknowledge(
     tx: &Connection,
     signature: &Signature,
     payment: &BankPayment,
     reason: &str,
+    read: &Read,
 ) -> Result<(), TillError> {
     let signature = &rights::allow(tx, signature, Right::Restore, Measure::Whole)?;
     let reason = editing::needed_reason(reason)?;
-    if find(&all(tx)?, payment).is_some() {
+    let later = since(tx, read.up_to)?;
+    let known = if later.contains_key(&payment.id) { &later } else { &read.known };
+    if find(known, payment).is_some() {
         return Ok(());
     }
     if doctor::payment(tx, &restore::names(tx)?, payment)?.is_none() {
@@ -71,4 +92,44 @@ pub(crate) fn acknowledge(
         "reference": payment.reference, "approved": payment.status == Outcome::Approved, "reason": reason,
     });
     audit::append(tx, signature, WHAT, None, &details)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Till;
+    use jiff::Timestamp;
+    use serde_json::json;
+    use store::Priority;
+
+    #[tokio::test]
+    async fn two_at_once_make_one_entry_and_the_writer_reads_what_came_meanwhile_alone() -> Result<(), TillError> {
+        let dir = tempfile::tempdir().map_err(TillError::Export)?;
+        let till = Till::open(&dir.path().join("data"))?;
+        let payment = json!({"id": "pay_1", "status": "approved", "amount": 185, "currency": "EUR", "reference": "till-1/9",
+            "operation": "0194f3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b", "created_at": "2026-11-30T09:00:00Z"});
+        let payment = BankPayment::read(payment).map_err(|error| TillError::Internal(error.to_string()))?;
+        let known = async |read: Read| {
+            let payment = payment.clone();
+            let signature = Signature::of_program("test", Timestamp::now());
+            let write = move |tx: &Connection| acknowledge(tx, &signature, &payment, "known", &read);
+            till.inner
+                .store
+                .write(Priority::Click, write)
+                .await
+                .map_err(|error| TillError::Internal(format!("{error:?}")))
+        };
+        let entries = async || till.read(audit::end).await;
+        let before = entries().await?;
+        let (one, other) = (till.read(read).await?, till.read(read).await?);
+        known(one).await?;
+        known(other).await?;
+        assert_eq!(entries().await?, before + 1, "both had read the audit before either wrote");
+        known(till.read(read).await?).await?;
+        assert_eq!(entries().await?, before + 1);
+        // What was not read before, and is not from after it, is not looked for.
+        known(Read { known: HashMap::new(), up_to: before + 1 }).await?;
+        assert_eq!(entries().await?, before + 2);
+        Ok(())
+    }
 }

@@ -56,6 +56,12 @@ impl Signature {
         self.face.as_ref().and_then(|face| face.approval.as_ref())
     }
 
+    /// The same with nobody's PIN.
+    pub(crate) fn without_approval(&self) -> Self {
+        let face = self.face.as_ref().map(|face| Face { opening: face.opening, approval: None });
+        Self { face, ..self.clone() }
+    }
+
     /// Who is named as the one who acted.
     pub(crate) fn who(&self) -> &str {
         self.person.as_ref().map_or(&self.acting, |person| &person.name)

@@ -101,7 +101,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             runtime.block_on(operations(&till, list.state, list.json))
         }
         Command::Export { what, format } => {
-            let till = Till::open_read_only(&data_dir)?;
+            let till = Till::open_read_only(&data_dir)?.as_program("command line");
             let out = BufWriter::new(io::stdout());
             let (format, out): (_, Box<dyn io::Write + Send>) = match format {
                 Format::Json => (ExportFormat::Json, Box::new(Escaping::new(out))),

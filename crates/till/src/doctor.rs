@@ -7,12 +7,15 @@
 mod bank;
 mod file;
 mod late;
+mod marks;
+mod money;
 mod numbers;
 mod operations;
 mod people;
 mod returns;
 mod sale;
 mod shifts;
+mod voids;
 
 pub(crate) use bank::{BankPayment, BankSide, known, operation, payment};
 
@@ -122,6 +125,7 @@ pub(crate) fn examine(conn: &Connection, tell: &mut (dyn FnMut(Told) + Send)) ->
     numbers::check(conn, &mut notes)?;
     check_chain(conn, &mut notes)?;
     let sales = sale::check_all(conn, &mut notes)?;
+    marks::check(conn, &mut notes)?;
     let operations = operations::check_all(conn, &mut notes)?;
     shifts::check(conn, &mut notes)?;
     people::check(conn, &mut notes)?;

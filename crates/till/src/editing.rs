@@ -92,8 +92,13 @@ pub(crate) fn checked_price(price: i64, currency: Currency) -> Result<i64, TillE
 
 /// What so much of something costs by itself.
 pub(crate) fn gross(sale: &SaleRow, unit_price: i64, quantity: Quantity) -> Result<i64, TillError> {
+    gross_in(sale.currency, unit_price, quantity)
+}
+
+/// The same in a currency.
+pub(crate) fn gross_in(currency: Currency, unit_price: i64, quantity: Quantity) -> Result<i64, TillError> {
     let line = Line { unit_price, quantity, tax_rate: Rate::ZERO, discount: None };
-    let currency = sale::engine_currency(sale.currency).map_err(sale::broken)?;
+    let currency = sale::engine_currency(currency).map_err(sale::broken)?;
     let priced = checkout::price(&Cart { lines: vec![line], ..Cart::new(currency) }).map_err(too_much)?;
     Ok(priced.lines.first().map_or(0, |line| line.gross))
 }

@@ -133,6 +133,19 @@ pub enum TillError {
     /// A setting can't have this value.
     #[error("{0}")]
     InvalidSetting(&'static str),
+    /// No such key can do anything, or a command would have none.
+    #[error("{0}")]
+    InvalidKey(String),
+    /// Two uses were made of one key.
+    #[error("{key} is the key of {first}: it can't be that of {second} too")]
+    KeyUsedTwice {
+        /// The key.
+        key: String,
+        /// What it does.
+        first: &'static str,
+        /// What it was to do as well.
+        second: &'static str,
+    },
     /// Somebody must log in first.
     #[error("the till is locked: log in with your PIN")]
     Locked,
@@ -238,6 +251,8 @@ impl TillError {
             Self::InvalidReturn(_) => "invalid-return",
             Self::IntentReused(_) => "intent-reused",
             Self::InvalidSetting(_) => "invalid-setting",
+            Self::InvalidKey(_) => "invalid-key",
+            Self::KeyUsedTwice { .. } => "key-used-twice",
             Self::Locked => "locked",
             Self::NotAllowed(_) => "not-allowed",
             Self::WrongPin { .. } => "wrong-pin",

@@ -1,17 +1,16 @@
 //! Everything of a kind written out, oldest first, a few rows at a time: a file of any size takes the same memory.
 
 mod csv;
+mod sales;
 
-use crate::{
-    AuditEntry, Operation, OperationQuery, Sale, TenderKind, TillError, amounts::format_amount, audit, operations, sale,
-};
+use crate::{AuditEntry, Operation, OperationQuery, TillError, amounts::format_amount, audit, operations};
 use csv::Csv;
 use jiff::Timestamp;
 use outbox::ExportError;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _};
+use sales::{SALES, TAXES};
 use serde::Serialize;
 use std::io::{self, Write};
-use uuid::Uuid;
 
 /// Rows that are read at a time.
 const PAGE: u32 = 500;
@@ -19,8 +18,10 @@ const PAGE: u32 = 500;
 /// What is written out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exported {
-    /// Sales that were paid or are under payment, by their number.
+    /// Sales that were paid or are under payment, by their number, each with what became of it.
     Sales,
+    /// The tax of completed sales and of goods that came back, by its rate.
+    Taxes,
     /// Payments and refunds, in the order of their clicks.
     Payments,
     /// The audit.
@@ -51,15 +52,20 @@ pub(crate) fn export(
             Err(ExportError::Sqlite(error)) => return Err(error.into()),
             Err(ExportError::Io(error)) => return Err(TillError::Export(error)),
         },
-        (Exported::Sales, ExportFormat::Json) => sales(conn, |sale| json(out, sale)),
+        (Exported::Sales, ExportFormat::Json) => sales::each(conn, |sale| json(out, sale)),
+        (Exported::Taxes, ExportFormat::Json) => sales::each_tax(conn, |entry| json(out, entry)),
         (Exported::Audit, ExportFormat::Json) => entries(conn, |entry| json(out, entry)),
         (Exported::Sales, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &SALES).map_err(TillError::Export)?;
-            sales(conn, |sale| csv.row(&sale_row(sale)))
+            sales::each(conn, |sale| sale.table().try_for_each(|row| csv.row(&row)))
+        }
+        (Exported::Taxes, ExportFormat::Csv) => {
+            let mut csv = Csv::begin(out, &TAXES).map_err(TillError::Export)?;
+            sales::each_tax(conn, |entry| csv.row(&entry.cells()))
         }
         (Exported::Payments, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &PAYMENTS).map_err(TillError::Export)?;
-            payments(conn, |operation| csv.row(&payment_row(operation)))
+            payments(conn, |operation, shift| csv.row(&payment_row(operation, shift)))
         }
         (Exported::Audit, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &AUDIT).map_err(TillError::Export)?;
@@ -75,32 +81,26 @@ fn json(out: &mut dyn Write, row: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn sales(conn: &Connection, mut write: impl FnMut(&Sale) -> io::Result<()>) -> Result<u64, TillError> {
-    let (mut after, mut written) = (0_i64, 0);
-    loop {
-        let page: Vec<(i64, String)> = conn
-            .prepare_cached(
-                "SELECT number, id FROM sales WHERE number > ?1 AND state <> 'open' ORDER BY number LIMIT ?2",
-            )?
-            .query_map(params![after, PAGE], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<Result<_, _>>()?;
-        let Some((last, _)) = page.last() else { return Ok(written) };
-        after = *last;
-        for (_, id) in &page {
-            let id = Uuid::try_parse(id).map_err(|_| TillError::Internal(format!("{id} is no id of a sale")))?;
-            write(&sale::read(conn, id)?).map_err(TillError::Export)?;
-            written += 1;
-        }
-    }
-}
-
-fn payments(conn: &Connection, mut write: impl FnMut(&Operation) -> io::Result<()>) -> Result<u64, TillError> {
+/// With the shift that a refund belongs to.
+fn payments(
+    conn: &Connection,
+    mut write: impl FnMut(&Operation, Option<i64>) -> io::Result<()>,
+) -> Result<u64, TillError> {
+    let mut shift_of = conn.prepare("SELECT shift FROM refunds WHERE id = ?1 AND shift > 0")?;
     let (mut after, mut written) = (None, 0);
     loop {
         let query = OperationQuery { after, oldest_first: true, limit: Some(PAGE), ..OperationQuery::default() };
         let page = operations::list(conn, &query)?;
         for operation in &page.operations {
-            write(operation).map_err(TillError::Export)?;
+            let refund = match operation.kind {
+                protocol::Kind::Payment => None,
+                protocol::Kind::Refund => outbox::by_key(conn, &operation.key)?,
+            };
+            let shift = match refund {
+                None => None,
+                Some(refund) => shift_of.query_row([refund.intent_id.to_string()], |row| row.get(0)).optional()?,
+            };
+            write(operation, shift).map_err(TillError::Export)?;
             written += 1;
         }
         after = page.operations.last().map(|operation| operation.seq);
@@ -146,58 +146,8 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// A row a sale.
-pub(crate) const SALES: [&str; 18] = [
-    "number",
-    "receipt_number",
-    "state",
-    "created_at",
-    "completed_at",
-    "currency",
-    "lines",
-    "net",
-    "tax",
-    "tip",
-    "discount",
-    "total",
-    "rounding",
-    "paid_by_card",
-    "paid_in_cash",
-    "change",
-    "due",
-    "id",
-];
-
-fn sale_row(sale: &Sale) -> [Cell<'_>; SALES.len()] {
-    let amount = |minor_units| Cell::Plain(format_amount(minor_units, sale.currency));
-    let paid = |kind| {
-        let tenders = sale.tenders.iter().filter(|tender| tender.kind == kind && tender.state.paid());
-        amount(tenders.map(|tender| tender.amount).sum())
-    };
-    [
-        Cell::number(sale.number),
-        Cell::number(sale.receipt_number),
-        Cell::Plain(sale.state.as_str().to_owned()),
-        Cell::time(Some(sale.created_at)),
-        Cell::time(sale.completed_at),
-        Cell::Plain(sale.currency.code().to_owned()),
-        Cell::Plain(sale.lines.len().to_string()),
-        amount(sale.net),
-        amount(sale.tax),
-        amount(sale.tip),
-        amount(sale.discount),
-        amount(sale.total),
-        amount(sale.rounding),
-        paid(TenderKind::Card),
-        paid(TenderKind::Cash),
-        amount(sale.tenders.iter().filter_map(|tender| tender.change).sum()),
-        amount(sale.due),
-        Cell::Plain(sale.id.to_string()),
-    ]
-}
-
 /// A row an operation.
-pub(crate) const PAYMENTS: [&str; 19] = [
+pub(crate) const PAYMENTS: [&str; 20] = [
     "key",
     "short_code",
     "kind",
@@ -217,9 +167,10 @@ pub(crate) const PAYMENTS: [&str; 19] = [
     "created_at",
     "updated_at",
     "reason",
+    "shift",
 ];
 
-fn payment_row(operation: &Operation) -> [Cell<'_>; PAYMENTS.len()] {
+fn payment_row(operation: &Operation, shift: Option<i64>) -> [Cell<'_>; PAYMENTS.len()] {
     let kind = match operation.kind {
         protocol::Kind::Payment => "payment",
         protocol::Kind::Refund => "refund",
@@ -244,6 +195,7 @@ fn payment_row(operation: &Operation) -> [Cell<'_>; PAYMENTS.len()] {
         Cell::time(Some(operation.created_at)),
         Cell::time(Some(operation.updated_at)),
         Cell::text(operation.reason.as_deref()),
+        Cell::number(shift),
     ]
 }
 

@@ -28,6 +28,7 @@ mod amounts;
 mod asked;
 mod audit;
 mod backup;
+mod bank_access;
 mod begun;
 mod cancelling;
 mod cart;
@@ -64,6 +65,7 @@ mod rights;
 mod sale;
 mod sales;
 mod schema;
+mod screen;
 mod settings;
 mod settling;
 mod shifts;
@@ -79,6 +81,7 @@ pub use amounts::format_amount;
 pub use asked::Asked;
 pub use audit::{AuditEntry, Break, ChainCheck, ChainProgress};
 pub use backup::{BackedUp, BackupProgress, Restored};
+pub use bank_access::{BankAccess, NewBankAccess};
 pub use catalogue::{
     Article, ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportError, ImportErrors, ImportMode,
     ImportProgress, Imported, Unit,
@@ -114,11 +117,13 @@ pub use sales::{
     listing::{ListedSale, ListedTender, SalePlace, Sales, SalesQuery},
 };
 pub use schema::prepare;
+pub use screen::{Command, KeyBindings, ScreenSettings, Shortcut, Theme};
 pub use settings::{OfflineLimits, Settings};
 pub use settling::Settling;
 pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,
     drawer::{Count, CountMade, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
+    removed::RemovedFigures,
     report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};

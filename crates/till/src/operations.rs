@@ -89,6 +89,14 @@ impl Operation {
 pub struct OperationQuery {
     /// Only those in this state.
     pub state: Option<State>,
+    /// Only payments, or only refunds.
+    pub kind: Option<Kind>,
+    /// Only those over just so much, in minor units of whichever currency.
+    pub amount: Option<i64>,
+    /// Only those clicked at this time or later, by the till's clock of then.
+    pub clicked_from: Option<Timestamp>,
+    /// Only those clicked before this time, by the till's clock of then.
+    pub clicked_before: Option<Timestamp>,
     /// Only those clicked before the one in this place.
     pub before: Option<i64>,
     /// Only those clicked after the one in this place.
@@ -147,6 +155,13 @@ pub(crate) fn list(conn: &Connection, query: &OperationQuery) -> Result<Operatio
     let limit = query.limit.unwrap_or(OPERATIONS_MAX).clamp(1, OPERATIONS_MAX);
     let filter = Filter {
         state: query.state,
+        kind: query.kind.map(|kind| match kind {
+            Kind::Payment => outbox::Kind::Payment,
+            Kind::Refund => outbox::Kind::Refund,
+        }),
+        amount: query.amount,
+        created_from: query.clicked_from,
+        created_before: query.clicked_before,
         before_seq: query.before,
         after_seq: query.after,
         newest_first: !query.oldest_first,

@@ -13,6 +13,9 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+/// What the print of a voided sale's slip is called in the audit.
+const VOID_PRINTED: &str = "void-printed";
+
 /// Where receipts are printed, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,11 +42,13 @@ pub struct Printed {
     pub copy: u32,
 }
 
-/// What is printed: the receipt of a sale, or the slip of a return.
+/// What is printed: the receipt of a sale, the slip of a return, or that of a sale which was voided.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PrintOf {
     Sale(Uuid),
     Return(Uuid),
+    /// By its sale.
+    Void(Uuid),
 }
 
 /// A print that is counted and has no outcome yet.
@@ -98,7 +103,7 @@ pub(crate) fn save(tx: &Connection, signature: &Signature, settings: &PrinterSet
 /// The sale, and of a slip the return.
 pub(crate) fn ids(conn: &Connection, of: PrintOf) -> Result<(Uuid, Option<Uuid>), TillError> {
     match of {
-        PrintOf::Sale(sale_id) => Ok((sale_id, None)),
+        PrintOf::Sale(sale_id) | PrintOf::Void(sale_id) => Ok((sale_id, None)),
         PrintOf::Return(return_id) => {
             let sale_id = conn
                 .prepare_cached("SELECT sale_id FROM returns WHERE id = ?1")?
@@ -120,6 +125,14 @@ pub(crate) fn printed(conn: &Connection, of: PrintOf, of_receipt: bool) -> Resul
         PrintOf::Return(return_id) => conn
             .prepare_cached("SELECT count(*) FROM return_prints WHERE return_id = ?1 AND outcome IS NOT 'not_printed'")?
             .query_row([return_id.to_string()], |row| row.get(0))?,
+        // Before it was given up it was perhaps printed as one that is not paid yet, which is another paper: the audit tells them apart.
+        PrintOf::Void(sale_id) => conn
+            .prepare_cached(
+                "SELECT count(*) FROM audit JOIN receipt_prints AS prints
+                     ON prints.sale_id = audit.sale_id AND prints.print = json_extract(audit.details, '$.print')
+                 WHERE audit.sale_id = ?1 AND audit.what = ?2 AND prints.outcome IS NOT 'not_printed'",
+            )?
+            .query_row(params![sale_id.to_string(), VOID_PRINTED], |row| row.get(0))?,
     })
 }
 
@@ -139,6 +152,7 @@ pub(crate) fn begin(tx: &Connection, signature: &Signature, of: PrintOf) -> Resu
         PrintOf::Sale(_) if of_receipt => "receipt-printed",
         PrintOf::Sale(_) => "slip-printed",
         PrintOf::Return(_) => "return-printed",
+        PrintOf::Void(_) => VOID_PRINTED,
     };
     let details = json!({
         "print": print, "copy": copy, "receipt_number": sheet.receipt_number(), "return": return_id, "printer": settings.printer,
@@ -149,8 +163,13 @@ pub(crate) fn begin(tx: &Connection, signature: &Signature, of: PrintOf) -> Resu
 
 fn count(tx: &Connection, of: PrintOf, of_receipt: bool, copy: u32, signature: &Signature) -> Result<u32, TillError> {
     let at = signature.at.as_millisecond();
+    let copy = match of {
+        // The file counts all that is no receipt of this sale together.
+        PrintOf::Void(sale_id) => printed(tx, PrintOf::Sale(sale_id), false)?,
+        PrintOf::Sale(_) | PrintOf::Return(_) => copy,
+    };
     Ok(match of {
-        PrintOf::Sale(sale_id) => tx
+        PrintOf::Sale(sale_id) | PrintOf::Void(sale_id) => tx
             .prepare_cached(
                 "INSERT INTO receipt_prints (sale_id, print, of_receipt, copy, at)
                  VALUES (?1, (SELECT coalesce(max(print), 0) + 1 FROM receipt_prints WHERE sale_id = ?1), ?2, ?3, ?4)

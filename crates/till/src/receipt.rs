@@ -7,6 +7,7 @@ mod escpos;
 mod html;
 mod layout;
 mod slip;
+mod void_slip;
 mod words;
 
 pub use escpos::CodePages;
@@ -14,10 +15,11 @@ pub use layout::Paper;
 pub use words::Language;
 
 use crate::{
-    Return, ReturnLeg, SaleState, Settings, TillError, operations, printing, printing::PrintOf, restore, returns, sale,
-    settings,
+    Return, ReturnLeg, SaleState, Settings, TillError, operations, printing, printing::PrintOf, refunds, restore,
+    returns, sale, settings, voids,
 };
 use document::Piece;
+use jiff::tz::TimeZone;
 use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -29,8 +31,9 @@ pub(crate) use content::{ContentLine, ContentTender, HowPaid};
 pub(crate) use slip::Slip;
 #[cfg(test)]
 pub(crate) use slip::{SlipCard, SlipLeg, SlipLine};
+pub(crate) use void_slip::VoidSlip;
 
-/// The receipt of one sale, or the slip of what came back of one.
+/// The receipt of one sale, or the slip of what came back of one, or of one that was voided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
@@ -38,7 +41,7 @@ pub struct Receipt {
     pub sale_id: Uuid,
     /// The return, of a slip.
     pub return_id: Option<Uuid>,
-    /// Its number; of a sale, once that is completed.
+    /// Its number; of a sale, once that is completed. What was voided has none.
     pub receipt_number: Option<i64>,
     /// Its lines, none wider than the paper.
     pub lines: Vec<String>,
@@ -59,11 +62,12 @@ pub struct ReceiptForm {
     pub language: Language,
 }
 
-/// What is written: the receipt of a sale, or the slip of a return.
+/// What is written: the receipt of a sale, the slip of a return, or that of a sale which was voided.
 #[derive(Debug, Clone)]
 pub(crate) enum Sheet {
     Sale(Content),
     Return(Slip),
+    Void(VoidSlip),
 }
 
 impl Sheet {
@@ -71,6 +75,7 @@ impl Sheet {
         match self {
             Self::Sale(content) => document::pieces(content, language),
             Self::Return(slip) => slip.pieces(language),
+            Self::Void(slip) => slip.pieces(language),
         }
     }
 
@@ -78,6 +83,7 @@ impl Sheet {
         match self {
             Self::Sale(content) => document::title(content, language),
             Self::Return(slip) => slip.title(language),
+            Self::Void(slip) => slip.title(language),
         }
     }
 
@@ -85,6 +91,7 @@ impl Sheet {
         match self {
             Self::Sale(content) => content.opens_drawer(),
             Self::Return(slip) => slip.opens_drawer(),
+            Self::Void(slip) => slip.opens_drawer(),
         }
     }
 
@@ -93,12 +100,15 @@ impl Sheet {
         match self {
             Self::Sale(content) => content.receipt_number,
             Self::Return(slip) => Some(slip.receipt_number),
+            Self::Void(_) => None,
         }
     }
 
     pub(crate) fn set_copy(&mut self, number: Option<u32>) {
         match self {
-            Self::Sale(Content { copy, .. }) | Self::Return(Slip { copy, .. }) => *copy = number,
+            Self::Sale(Content { copy, .. }) | Self::Return(Slip { copy, .. }) | Self::Void(VoidSlip { copy, .. }) => {
+                *copy = number;
+            }
         }
     }
 
@@ -108,6 +118,9 @@ impl Sheet {
             Self::Sale(Content { till, receipt_number: Some(number), .. }) => format!("{till}-receipt-{number}"),
             Self::Sale(Content { till, sale_number, .. }) => format!("{till}-sale-{}", sale_number.unwrap_or_default()),
             Self::Return(Slip { till, receipt_number, .. }) => format!("{till}-refund-{receipt_number}"),
+            Self::Void(VoidSlip { till, sale_number, .. }) => {
+                format!("{till}-void-{}", sale_number.unwrap_or_default())
+            }
         }
     }
 
@@ -144,6 +157,7 @@ pub(crate) fn sheet(conn: &Connection, of: PrintOf) -> Result<Sheet, TillError> 
             let made = returns::by_id(conn, return_id)?.ok_or(TillError::NotFound("return"))?;
             Ok(Sheet::Return(slip(conn, &made)?))
         }
+        PrintOf::Void(sale_id) => Ok(Sheet::Void(void_slip(conn, sale_id)?)),
     }
 }
 
@@ -179,15 +193,37 @@ fn slip(conn: &Connection, made: &Return) -> Result<Slip, TillError> {
     Ok(Slip::of(made, &Settings { till_name, ..settings }, zone, paid))
 }
 
+fn void_slip(conn: &Connection, sale_id: Uuid) -> Result<VoidSlip, TillError> {
+    let void = voids::of_sale(conn, sale_id)?.ok_or(TillError::NotFound("void"))?;
+    let sale = sale::read(conn, sale_id)?;
+    let mut legs = Vec::new();
+    for tender in &sale.tenders {
+        legs.extend(refunds::beside_legs(conn, tender.id)?);
+    }
+    legs.extend(void.legs.iter().cloned());
+    let paid = |leg: &ReturnLeg| sale.tenders.iter().find(|tender| Some(tender.id) == leg.tender_id)?.operation.clone();
+    let legs: Vec<_> = legs.into_iter().map(|leg| (leg.clone(), paid(&leg))).collect();
+    let (settings, zone) = shop_of(conn, sale.number)?;
+    Ok(VoidSlip::of(&sale, &void, &legs, &settings, zone))
+}
+
+/// The shop as it stands on paper of a sale: under the name of the series in which its number was given.
+fn shop_of(conn: &Connection, sale_number: Option<i64>) -> Result<(Settings, TimeZone), TillError> {
+    let settings = settings::read(conn)?;
+    let till_name = restore::name_of_sale(conn, sale_number, settings.till_name.clone())?;
+    let zone = settings::zone(settings.time_zone.as_deref());
+    Ok((Settings { till_name, ..settings }, zone))
+}
+
 /// What stands on the receipt of a sale.
 pub(crate) fn content(conn: &Connection, sale_id: Uuid) -> Result<Content, TillError> {
     let sale = sale::read(conn, sale_id)?;
-    if !matches!(sale.state, SaleState::Paying | SaleState::Completed) {
-        return Err(TillError::SaleChanged("this sale has no receipt: it is not paid".to_owned()));
+    let refused = |why: &str| Err(TillError::SaleChanged(why.to_owned()));
+    match sale.state {
+        SaleState::Paying | SaleState::Completed => {}
+        SaleState::Voided => return refused("this sale was voided: it has a slip of what went back, and no receipt"),
+        SaleState::Open | SaleState::Dropped => return refused("this sale has no receipt: it is not paid"),
     }
-    let settings = settings::read(conn)?;
-    let till_name = restore::name_of_sale(conn, sale.number, settings.till_name.clone())?;
-    // Of the series in which its number was given.
-    let zone = settings::zone(settings.time_zone.as_deref());
-    Ok(Content::of(&sale, &Settings { till_name, ..settings }, zone))
+    let (settings, zone) = shop_of(conn, sale.number)?;
+    Ok(Content::of(&sale, &settings, zone))
 }

@@ -1,7 +1,7 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
 use crate::{
-    Operation, Right, TenderState, TillError,
+    LegState, Operation, ReturnLeg, Right, TenderKind, TenderState, TillError,
     amounts::format_amount,
     audit,
     audit::Signature,
@@ -94,6 +94,32 @@ pub(crate) fn legs_of(conn: &Connection, leg_of: LegOf) -> Result<Vec<RefundRow>
         conn.prepare_cached(&format!("SELECT {COLUMNS} FROM refunds WHERE {column} = ?1 ORDER BY rowid"))?;
     let rows = statement.query_map([id.to_string()], refund_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The refunds of a tender that are a leg of nothing, and are not refused: money alone that goes back, shown as legs are.
+pub(crate) fn beside_legs(conn: &Connection, tender_id: Uuid) -> Result<Vec<ReturnLeg>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM refunds WHERE tender_id = ?1 AND return_id IS NULL AND void_id IS NULL
+             AND state NOT IN ('declined', 'cancelled') ORDER BY rowid"
+    ))?;
+    let rows: Vec<_> = statement.query_map([tender_id.to_string()], refund_row)?.collect::<Result<_, _>>()?;
+    let leg = |refund: RefundRow| {
+        Ok(ReturnLeg {
+            id: refund.id,
+            kind: TenderKind::Card,
+            amount: refund.amount,
+            rounding: 0,
+            state: match refund.state {
+                TenderState::NeedsAttention => LegState::NeedsAttention,
+                TenderState::Approved => LegState::Approved,
+                _ => LegState::Settling,
+            },
+            replaces: None,
+            tender_id: Some(refund.tender_id),
+            operation: operations::by_intent(conn, refund.id)?,
+        })
+    };
+    rows.into_iter().map(leg).collect()
 }
 
 /// As many of what is owed are read at most: they are to be dealt with from the oldest on.

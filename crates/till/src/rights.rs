@@ -328,6 +328,15 @@ pub(crate) fn allow_all(
     Err(refusal(conn, person, right, (over, asked))?)
 }
 
+/// Whether who acts may see something by the own right: where it may not, it is left out, and nothing is refused.
+pub(crate) fn may_see(conn: &Connection, signature: &Signature, right: Right) -> Result<bool, TillError> {
+    match allow(conn, &signature.without_approval(), right, Measure::Whole) {
+        Ok(_) => Ok(true),
+        Err(TillError::NotAllowed(_) | TillError::Locked) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether this person may do this much by the role's own right.
 pub(crate) fn may(conn: &Connection, person: &Person, right: Right, asked: &[&dyn Asking]) -> Result<bool, TillError> {
     Ok(person.active && first_over(conn, person.role, right, asked)?.is_none())

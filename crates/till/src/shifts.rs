@@ -5,6 +5,7 @@
 //! file computes it (the view `drawers`), for this module and for the triggers that guard it.
 
 pub(crate) mod drawer;
+pub(crate) mod removed;
 pub(crate) mod report;
 mod sums;
 pub(crate) mod text;
@@ -61,12 +62,22 @@ pub struct ShiftEnd {
     pub at: Timestamp,
     /// Who closed it.
     pub by: String,
-    /// What the drawer should have held.
-    pub expected: i64,
+    /// What the drawer should have held; none for who may not see reports, as who counts must not know.
+    pub expected: Option<i64>,
     /// What was counted.
     pub counted: i64,
-    /// What was too much, or with a minus missing.
-    pub difference: i64,
+    /// What was too much, or with a minus missing; none as that.
+    pub difference: Option<i64>,
+}
+
+impl Shift {
+    /// The same for who may not see what its drawer should have held.
+    fn unseen(mut self) -> Self {
+        if let Some(end) = &mut self.closed {
+            (end.expected, end.difference) = (None, None);
+        }
+        self
+    }
 }
 
 /// A shift to be opened.
@@ -85,7 +96,8 @@ fn shift(row: &Row<'_>) -> rusqlite::Result<Shift> {
     let closed = match columns::optional_timestamp(row, 6)? {
         Some(at) => {
             let (expected, counted): (i64, i64) = (row.get(8)?, row.get(9)?);
-            Some(ShiftEnd { at, by: row.get(7)?, expected, counted, difference: counted - expected })
+            let difference = Some(counted - expected);
+            Some(ShiftEnd { at, by: row.get(7)?, expected: Some(expected), counted, difference })
         }
         None => None,
     };
@@ -117,18 +129,23 @@ pub(crate) fn open_now(conn: &Connection) -> Result<Option<Shift>, TillError> {
     Ok(found)
 }
 
-/// The shift that an intent opened.
+/// The shift that an intent opened. How it ended is told to nobody by this.
 pub(crate) fn by_intent(conn: &Connection, intent_id: Uuid) -> Result<Option<Shift>, TillError> {
-    one(conn, "intent_id = ?1", intent_id.to_string())
+    Ok(one(conn, "intent_id = ?1", intent_id.to_string())?.map(Shift::unseen))
 }
 
-/// Closed shifts, the newest first, before a number.
-pub(crate) fn closed(conn: &Connection, before: Option<i64>, limit: u32) -> Result<Vec<Shift>, TillError> {
+/// Closed shifts, the newest first, before a number; with what their drawers should have held where that may be seen.
+pub(crate) fn closed(
+    conn: &Connection,
+    before: Option<i64>,
+    limit: u32,
+    is_seen: bool,
+) -> Result<Vec<Shift>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM shifts WHERE closed_at IS NOT NULL AND number < ?1 ORDER BY number DESC LIMIT ?2"
     ))?;
     let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit.clamp(1, SHIFTS_MAX)], shift)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(rows.map(|row| row.map(|shift| if is_seen { shift } else { shift.unseen() })).collect::<Result<_, _>>()?)
 }
 
 fn needed(conn: &Connection) -> Result<Shift, TillError> {
@@ -302,6 +319,15 @@ pub(crate) fn show(tx: &Connection, signature: &Signature, number: Option<i64>) 
         audit::append(tx, &signature, "report-seen", None, &details)?;
     }
     Ok(report)
+}
+
+/// Lets who came with another's PIN see how shifts ended: where it was needed, the audit names whose it was.
+pub(crate) fn see(tx: &Connection, signature: &Signature) -> Result<(), TillError> {
+    let signature = rights::allow(tx, signature, Right::ShiftReport, Measure::Whole)?;
+    match signature.approver {
+        Some(_) => audit::append(tx, &signature, "shifts-seen", None, &json!({})),
+        None => Ok(()),
+    }
 }
 
 /// The Z report of a closed shift, as it was when it was closed.

@@ -12,6 +12,7 @@ mod people;
 mod printing;
 mod restoring;
 mod returns;
+mod screen;
 mod selling;
 mod shifts;
 mod voids;

@@ -71,6 +71,11 @@ const TILL: Rows = &[
         "Read the card again. A card's number is never typed.",
     ),
     ("invalid-discount", "The discount or tip is none that can be taken here.", "Type another."),
+    (
+        "invalid-key",
+        "No such key can do anything, or a command would have no key.",
+        "Choose another: a function key, a sign, or a letter with Ctrl or Alt.",
+    ),
     ("invalid-person", "A person can't be like this.", "Type another name, or leave one active manager."),
     ("invalid-pin", "The new PIN is none, or one that everybody tries first.", "Choose another."),
     ("invalid-price", "The price is none that can be taken here.", "Type another."),
@@ -92,6 +97,7 @@ const TILL: Rows = &[
     ),
     ("invalid-setting", "A setting can't have this value.", "Type what the message says."),
     ("invalid-text", "The name or note is empty, too long, or holds what must not be kept.", "Type another."),
+    ("key-used-twice", "Two uses were made of one key.", "Give one of the two commands in the message another key."),
     ("locked", "Somebody must log in first.", "Log in with a PIN."),
     ("needs-look", "A person must look at the payment first.", "Look at it, with the bank where that does not help."),
     (
@@ -331,6 +337,11 @@ const DOCTOR: Rows = &[
         "The lines do not come to the sale's figures, or are not there.",
         "A line was changed or removed past the till: compare with a backup, or the printed receipt.",
     ),
+    (
+        "sale-mark",
+        "A sale is not found by its amount or its card, or is found by what is not its own.",
+        "The file was changed past the till: the sale itself is right, its place in the list is not.",
+    ),
     ("sale-number-gap", "A sale's number was skipped.", "A sale was removed past the till: compare with a backup."),
     (
         "sale-paid",
@@ -342,6 +353,11 @@ const DOCTOR: Rows = &[
     ("sale-state", "The sale's state and what belongs to it do not fit.", "The state was forced past the till."),
     ("sale-taxes", "The tax table does not come to the sale's net and tax.", "The file was changed past the till."),
     ("sale-total", "The total is not net, tax and tip.", "The file was changed past the till."),
+    (
+        "sale-void",
+        "A sale is marked as voided without a void, or has a void that its state and its mark do not fit.",
+        "The file was changed past the till: look at what was given back, and compare with the bank and the drawer.",
+    ),
     (
         "schema-changed",
         "A table, index or trigger is missing, another, or nobody's.",
@@ -383,6 +399,11 @@ const DOCTOR: Rows = &[
         "tender-state",
         "A tender's state is not its operation's.",
         "The file was changed past the till; the operation is right.",
+    ),
+    (
+        "void-legs",
+        "What a void gives back does not come to what was paid, or not to whom had paid.",
+        "A leg was changed or removed past the till: compare with the bank and the drawer.",
     ),
 ];
 

@@ -57,10 +57,12 @@ fn row<'a>(table: &'a str, at: usize) -> Vec<(&'a str, &'a str)> {
 async fn the_sales_are_a_table_with_amounts_as_people_write_them() -> Checked {
     let (_dir, data) = shop().await?;
     let table = export(&data, "sales", "csv")?;
-    assert!(table.starts_with("\u{feff}number,receipt_number,state,"), "{table}");
+    assert!(table.starts_with("\u{feff}kind,shift,number,receipt_number,state,"), "{table}");
     assert_eq!(table.matches("\r\n").count(), 3, "{table}");
     let first = row(&table, 1);
     for (column, value) in [
+        ("kind", "sale"),
+        ("shift", ""),
         ("number", "1"),
         ("receipt_number", "1"),
         ("state", "completed"),

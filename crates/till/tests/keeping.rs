@@ -208,6 +208,46 @@ async fn in_place_of_the_catalogue_a_table_brings_its_own_order() -> Checked {
     Ok(())
 }
 
+/// As the file has them, and never in minor units.
+#[tokio::test]
+async fn a_price_or_rate_that_can_not_be_is_told_as_people_write_them_with_its_line_and_column() -> Checked {
+    let (till, _dir) = till()?;
+    let head = "sku,name,category,tax_rate,price\nA-1,Tea,drinks,7,1.00\n";
+    let euro_head = "sku;name;category;tax_rate;price\nA-1;Tea;drinks;7;1,00\n";
+    for (csv, said) in [
+        (format!("{head}A-2,Tea,drinks,7,1000000"), "line 3: price must be from 0.00 to 999999.99"),
+        (format!("{head}A-2,Tea,drinks,7,99999999999999999999"), "line 3: price must be from 0.00 to 999999.99"),
+        (
+            format!("{head}A-2,Tea,drinks,7,2.495"),
+            "line 3: price must have at most 2 decimals: there are no more in EUR",
+        ),
+        (format!("{head}A-2,Tea,drinks,7,\"2,49\""), "line 3: price must be a number such as 2.49, or open"),
+        (format!("{head}A-2,Tea,drinks,seven,2.49"), "line 3: tax_rate must be a percentage such as 7 or 8.875"),
+        (format!("{head}A-2,Tea,drinks,101,2.49"), "line 3: tax_rate must be at most 100"),
+        (format!("{euro_head}A-2;Tea;drinks;7;1000000"), "line 3: price must be from 0,00 to 999999,99"),
+        (format!("{euro_head}A-2;Tea;drinks;7;two"), "line 3: price must be a number such as 2,49, or open"),
+        (format!("{euro_head}A-2;Tea;drinks;x;2,49"), "line 3: tax_rate must be a percentage such as 7 or 8,875"),
+    ] {
+        let refused = till.import_catalogue(csv.clone().into_bytes(), ImportMode::Merge, |_| {}).await;
+        let Err(TillError::Import(errors)) = refused else { return Err(format!("{csv}: {refused:?}").into()) };
+        assert_eq!(errors.to_string(), said, "{csv}");
+    }
+    till.save_settings(Settings { currency: "JPY".parse()?, ..till.settings().await? }).await?;
+    for (price, said) in [
+        ("100000000", "line 2: price must be from 0 to 99999999"),
+        ("2.5", "line 2: price must have no decimals: there are none in JPY"),
+    ] {
+        let csv = format!("sku,name,category,tax_rate,price\nA-2,Tea,drinks,7,{price}");
+        let refused = till.import_catalogue(csv.into_bytes(), ImportMode::Merge, |_| {}).await;
+        let Err(TillError::Import(errors)) = refused else { return Err(format!("{price}: {refused:?}").into()) };
+        assert_eq!(errors.to_string(), said);
+    }
+    let article = ArticleDetails { price: Some(100_000_000), ..horn()? };
+    let refused = till.save_article(None, article).await.err().ok_or("too dear")?;
+    assert_eq!(refused.to_string(), "price: must be from 0 to 99999999");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_table_from_a_spreadsheet_is_read() -> Checked {
     let (till, _dir) = till()?;

@@ -4,8 +4,9 @@ use super::{
     keeping::{self, ArticleDetails, CategoryDetails, Kept},
     table::{self, ArticleRow, Table},
 };
-use crate::{TillError, Unit, audit, audit::Signature, settings};
+use crate::{TillError, Unit, amounts::format_amount, audit, audit::Signature, settings};
 use checkout::Rate;
+use protocol::Currency;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -108,7 +109,7 @@ fn refused(mut errors: Vec<ImportError>) -> TillError {
 }
 
 /// A table that was read, and may be wrong.
-pub(crate) struct Draft(Table);
+pub(crate) struct Draft(Table, Currency);
 
 /// Reads a table. Prices are in the till's currency.
 pub(crate) fn draft(conn: &Connection, bytes: &[u8]) -> Result<Draft, TillError> {
@@ -116,14 +117,15 @@ pub(crate) fn draft(conn: &Connection, bytes: &[u8]) -> Result<Draft, TillError>
         let message = format!("the file has {} bytes, and at most {BYTES_MAX} are read", bytes.len());
         return Err(refused(vec![ImportError::new(1, None, message)]));
     }
-    Ok(Draft(table::read(bytes, settings::read(conn)?.currency, ROWS_MAX)))
+    let currency = settings::read(conn)?.currency;
+    Ok(Draft(table::read(bytes, currency, ROWS_MAX), currency))
 }
 
 /// Brings a table in. Called inside a transaction, which an error must end.
 pub(crate) fn import(
     tx: &Connection,
     signature: &Signature,
-    Draft(mut table): Draft,
+    Draft(mut table, currency): Draft,
     mode: ImportMode,
     tell: &dyn Fn(ImportProgress),
 ) -> Result<Imported, TillError> {
@@ -136,7 +138,8 @@ pub(crate) fn import(
     if mode == ImportMode::Merge {
         known.extend(categories.iter().map(|(_, category)| category.id.as_str()));
     }
-    let articles = wanted(&table.articles, &by_sku, &known, &mut errors);
+    let price = |price| table::written(&format_amount(price, currency), table.decimal_comma);
+    let articles = wanted(&table.articles, &by_sku, &known, price, &mut errors);
     let in_table: HashSet<&str> = table.articles.iter().map(|row| row.sku.as_str()).collect();
     let others: Vec<&Kept> = kept.iter().filter(|kept| !in_table.contains(kept.details.sku.as_str())).collect();
     check_barcodes(&articles, if mode == ImportMode::Merge { &others } else { &[] }, &mut errors);
@@ -196,6 +199,7 @@ fn wanted(
     rows: &[ArticleRow],
     kept: &HashMap<&str, &Kept>,
     categories: &HashSet<&str>,
+    price: impl Fn(i64) -> String,
     errors: &mut Vec<ImportError>,
 ) -> Vec<(u64, ArticleDetails)> {
     let mut seen = HashMap::new();
@@ -213,7 +217,7 @@ fn wanted(
         if is_told.contains(&row.line) {
             continue;
         }
-        match details(row, kept.get(row.sku.as_str()).map(|kept| &kept.details)) {
+        match details(row, kept.get(row.sku.as_str()).map(|kept| &kept.details), &price) {
             Err((column, message)) => wrong(column, message),
             Ok(article) if !categories.contains(article.category.as_str()) => {
                 let message = format!("“{}” is none: add a row for it that has no sku", article.category);
@@ -226,7 +230,11 @@ fn wanted(
 }
 
 /// A row, with what it leaves open as it was, or as it is for a new article.
-fn details(row: &ArticleRow, was: Option<&ArticleDetails>) -> Result<ArticleDetails, keeping::Fault> {
+fn details(
+    row: &ArticleRow,
+    was: Option<&ArticleDetails>,
+    price: impl Fn(i64) -> String,
+) -> Result<ArticleDetails, keeping::Fault> {
     let missing = |column| (column, "must have a column: the article is new".to_owned());
     let or_was = |given: &Option<String>, column, was: Option<&String>| {
         given.as_ref().or(was).cloned().ok_or_else(|| missing(column))
@@ -242,7 +250,7 @@ fn details(row: &ArticleRow, was: Option<&ArticleDetails>) -> Result<ArticleDeta
         favourite: row.favourite.or(was.map(|was| was.favourite)).unwrap_or_default(),
         barcodes: row.barcodes.clone().or_else(|| was.map(|was| was.barcodes.clone())).unwrap_or_default(),
     };
-    article.check()?;
+    article.check(price)?;
     debug_assert!(article.tax_rate <= Rate::HUNDRED);
     Ok(article)
 }

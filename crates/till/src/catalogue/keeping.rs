@@ -1,6 +1,6 @@
 //! What a shop keeps of its articles and categories, made, changed and removed one by one. Lines that were sold keep their own copy.
 
-use crate::{TillError, Unit, audit, audit::Signature, columns, editing::PRICE_MAX};
+use crate::{TillError, Unit, amounts::format_amount, audit, audit::Signature, columns, editing::PRICE_MAX, settings};
 use checkout::Rate;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -52,13 +52,13 @@ pub struct CategoryDetails {
 pub(super) type Fault = (&'static str, String);
 
 impl ArticleDetails {
-    /// The first thing about it that can't be kept, whatever else is in the catalogue.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    /// The first thing about it that can't be kept, whatever else is in the catalogue. `written` writes a price as whoever gave it reads it.
+    pub(super) fn check(&self, written: impl Fn(i64) -> String) -> Result<(), Fault> {
         check_code("sku", &self.sku)?;
         check_name(&self.name)?;
         check_code("category", &self.category)?;
         if self.price.is_some_and(|price| !(0..=PRICE_MAX).contains(&price)) {
-            return Err(("price", format!("must be from 0 to {PRICE_MAX} minor units")));
+            return Err(("price", price_range(written)));
         }
         if self.tax_rate > Rate::HUNDRED {
             return Err(("tax_rate", "must be at most 100".to_owned()));
@@ -83,6 +83,11 @@ impl CategoryDetails {
         check_name(&self.name)?;
         check_colour(&self.colour)
     }
+}
+
+/// What a price must be.
+pub(super) fn price_range(written: impl Fn(i64) -> String) -> String {
+    format!("must be from {} to {}", written(0), written(PRICE_MAX))
 }
 
 fn check_code(what: &'static str, code: &str) -> Result<(), Fault> {
@@ -173,7 +178,8 @@ pub(crate) fn save_article(
     mut after: ArticleDetails,
 ) -> Result<ArticleDetails, TillError> {
     after.barcodes.sort_unstable();
-    after.check().map_err(invalid)?;
+    let currency = settings::read(tx)?.currency;
+    after.check(|price| format_amount(price, currency)).map_err(invalid)?;
     if !has_category(tx, &after.category)? {
         return Err(TillError::NotFound("category"));
     }

@@ -17,10 +17,10 @@
 
 use super::{
     import::ImportError,
-    keeping::{ArticleDetails, CategoryDetails},
+    keeping::{ArticleDetails, CategoryDetails, price_range},
 };
 use crate::{TillError, Unit, amounts::format_amount};
-use checkout::Rate;
+use checkout::{DecimalError, Rate};
 use csv::{ByteRecord, ReaderBuilder, Terminator, WriterBuilder};
 use protocol::Currency;
 
@@ -53,6 +53,8 @@ pub(super) struct ArticleRow {
 /// What a file says.
 #[derive(Debug, Default)]
 pub(super) struct Table {
+    /// Whether its decimals have a comma.
+    pub(super) decimal_comma: bool,
     pub(super) categories: Vec<(u64, CategoryDetails)>,
     pub(super) articles: Vec<ArticleRow>,
     pub(super) errors: Vec<ImportError>,
@@ -125,7 +127,10 @@ pub(super) fn read(bytes: &[u8], currency: Currency, rows_max: usize) -> Table {
         let line = lines.of(record.position().map_or(0, csv::Position::byte));
         let Some(known) = &cells else {
             match Cells::of_header(line, &record, delimiter, currency) {
-                Ok(known) => cells = Some(known),
+                Ok(known) => {
+                    table.decimal_comma = known.decimal_comma;
+                    cells = Some(known);
+                }
                 Err(error) => {
                     table.errors.push(error);
                     return table;
@@ -289,8 +294,14 @@ impl Row<'_> {
             price: self.parsed("price", |cells, cell| {
                 if cell.eq_ignore_ascii_case(OPEN) { Ok(None) } else { cells.amount(cell).map(Some) }
             }),
-            tax_rate: self
-                .parsed("tax_rate", |cells, cell| cells.decimal(cell).parse().map_err(|error| format!("{error}"))),
+            tax_rate: self.parsed("tax_rate", |cells, cell| {
+                cells.decimal(cell).parse().map_err(|error| match error {
+                    DecimalError::Malformed => {
+                        format!("must be a percentage such as 7 or {}", written("8.875", cells.decimal_comma))
+                    }
+                    error => error.to_string(),
+                })
+            }),
             colour: self.text("colour").map(|colour| (!colour.is_empty()).then_some(colour)),
             favourite: self.parsed("favourite", |_, cell| match cell.to_lowercase().as_str() {
                 "yes" | "1" | "true" => Ok(true),
@@ -337,7 +348,8 @@ impl Cells {
     /// Minor units of a decimal, read digit by digit: nothing is rounded, and more decimals than the currency has are an error.
     fn amount(&self, cell: &str) -> Result<i64, String> {
         let digits = usize::from(self.currency.minor_digits());
-        let must = || format!("must be a number such as {}, or {OPEN}", format_amount(249, self.currency));
+        let amount = |price| written(&format_amount(price, self.currency), self.decimal_comma);
+        let must = || format!("must be a number such as {}, or {OPEN}", amount(249));
         let cell = self.decimal(cell);
         let (whole, part) = cell.split_once('.').unwrap_or((&cell, ""));
         let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -345,10 +357,19 @@ impl Cells {
             return Err(must());
         }
         if part.len() > digits {
-            return Err(format!("must have at most {digits} decimals"));
+            let currency = self.currency;
+            return Err(match digits {
+                0 => format!("must have no decimals: there are none in {currency}"),
+                digits => format!("must have at most {digits} decimals: there are no more in {currency}"),
+            });
         }
-        format!("{whole}{part:0<digits$}").parse().map_err(|_| "is too large".to_owned())
+        format!("{whole}{part:0<digits$}").parse().map_err(|_| price_range(amount))
     }
+}
+
+/// A decimal as this file has it.
+pub(super) fn written(decimal: &str, decimal_comma: bool) -> String {
+    if decimal_comma { decimal.replacen('.', ",", 1) } else { decimal.to_owned() }
 }
 
 #[cfg(test)]

@@ -128,8 +128,10 @@ pub(crate) enum Command {
 /// What can be written out.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Exported {
-    /// The sales that were paid or are under payment
+    /// The sales that were paid or are under payment, each with what became of it
     Sales,
+    /// The tax of completed sales and of goods that came back, by its rate
+    Taxes,
     /// The operations, payments and refunds
     Payments,
     /// Who did what, when
@@ -140,6 +142,7 @@ impl From<Exported> for till::Exported {
     fn from(what: Exported) -> Self {
         match what {
             Exported::Sales => Self::Sales,
+            Exported::Taxes => Self::Taxes,
             Exported::Payments => Self::Payments,
             Exported::Audit => Self::Audit,
         }

@@ -1,7 +1,7 @@
 //! The till's operations and payments against the bank's.
 
-use super::{Finding, operations};
-use crate::{TillError, amounts::format_amount};
+use super::{Finding, money::Money, operations};
+use crate::TillError;
 use jiff::Timestamp;
 use outbox::State;
 use protocol::{Amount, Currency, Key, OperationState, Outcome};
@@ -38,7 +38,14 @@ pub(crate) fn operation(ours: &outbox::Operation, theirs: &BankSide) -> Option<F
     if let Some(amount) = theirs.result.as_ref().and_then(|result| result.get("amount")?.as_i64())
         && Some(amount) != ours.money.map(|money| money.amount)
     {
-        return found("bank-amount", format!("the bank has it with an amount of {amount}"));
+        let asked = ours.money.map(|money| (money.amount, Money(money.currency.code())));
+        let what = match asked {
+            Some((asked, money)) => {
+                format!("the bank has it over {}, and {} was asked for", money.of(amount), money.of(asked))
+            }
+            None => format!("the bank has it over {amount} minor units, and no amount was asked for"),
+        };
+        return found("bank-amount", what);
     }
     match (ours.state, theirs.state) {
         (State::Approved, OperationState::Approved)
@@ -104,10 +111,9 @@ pub(crate) fn payment(conn: &Connection, names: &[String], theirs: &BankPayment)
         return Ok(None);
     };
     let what = format!(
-        "the bank has it {} over {} {} for {reference} under the key {}, and this till does not know it",
+        "the bank has it {} over {} for {reference} under the key {}, and this till does not know it",
         if theirs.status == Outcome::Approved { "approved" } else { "declined" },
-        format_amount(theirs.amount.get(), theirs.currency),
-        theirs.currency,
+        Money(theirs.currency.code()).of(theirs.amount.get()),
         theirs.operation
     );
     Ok(Some(Finding::new("bank-payment-unknown", format!("payment {}", theirs.id), what)))

@@ -1,7 +1,7 @@
 //! Each operation against the tender or refund that it is of, and within itself.
 
-use super::{Notes, late, sale::TenderFacts};
-use crate::{TenderState, TillError, amounts::format_amount, operations::tender_state};
+use super::{Notes, late, money::Money, sale::TenderFacts};
+use crate::{TenderState, TillError, operations::tender_state};
 use outbox::{Filter, Kind, Operation, State};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::Value;
@@ -31,52 +31,39 @@ pub(super) fn check_tender(
         notes.found("operation-missing", subject, format!("it is {}, and its operation is not there", tender.state));
         return Ok(());
     };
-    compare(
-        &operation,
-        Kind::Payment,
-        tender.amount,
-        currency,
-        &tender.state,
-        subject,
-        "tender-amount",
-        "tender-state",
-        notes,
-    );
+    let codes = ["tender-amount", "tender-state"];
+    let row = Row { kind: Kind::Payment, amount: tender.amount, currency, state: &tender.state, subject, codes };
+    row.compare(&operation, notes);
     late::check_mark(tender, operation.accepted_offline_at.is_some(), subject, notes);
     check_refunds(conn, tender, currency, subject, &operation, notes)
 }
 
-/// An amount as people read it. Of a currency that there is not, nobody knows how: then as it stands in the file.
-fn money(amount: i64, currency: &str) -> String {
-    match currency.parse() {
-        Ok(known) => format!("{} {currency}", format_amount(amount, known)),
-        Err(_) => format!("{amount} minor units of {currency}"),
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "two things of five figures each are compared")]
-fn compare(
-    operation: &Operation,
+/// A tender or a refund as its row has it, to be compared with its operation.
+struct Row<'a> {
     kind: Kind,
     amount: i64,
-    currency: &str,
-    state: &str,
-    subject: &str,
-    amount_code: &'static str,
-    state_code: &'static str,
-    notes: &mut Notes<'_>,
-) {
-    let asked = operation.money.map(|money| (money.amount, money.currency.code()));
-    if asked != Some((amount, currency)) || operation.kind != kind {
-        let of = asked.map_or_else(|| "nothing".to_owned(), |(amount, currency)| money(amount, currency));
-        let ours = money(amount, currency);
-        let what = format!("it is of {ours}, and its operation {} asks for {of}", operation.key);
-        notes.found(amount_code, subject, what);
-    }
-    let should = tender_state(operation.state).as_str();
-    if state != should {
-        let what = format!("it is {state}, and its operation {} is {}", operation.key, operation.state.as_str());
-        notes.found(state_code, subject, what);
+    currency: &'a str,
+    state: &'a str,
+    subject: &'a str,
+    /// The words for another amount and another state.
+    codes: [&'static str; 2],
+}
+
+impl Row<'_> {
+    fn compare(&self, operation: &Operation, notes: &mut Notes<'_>) {
+        let [amount_code, state_code] = self.codes;
+        let asked = operation.money.map(|money| (money.amount, money.currency.code()));
+        if asked != Some((self.amount, self.currency)) || operation.kind != self.kind {
+            let of = asked.map_or_else(|| "nothing".to_owned(), |(amount, currency)| Money(currency).of(amount));
+            let ours = Money(self.currency).of(self.amount);
+            let what = format!("it is of {ours}, and its operation {} asks for {of}", operation.key);
+            notes.found(amount_code, self.subject, what);
+        }
+        let (is, should) = (self.state, tender_state(operation.state).as_str());
+        if is != should {
+            let what = format!("it is {is}, and its operation {} is {}", operation.key, operation.state.as_str());
+            notes.found(state_code, self.subject, what);
+        }
     }
 }
 
@@ -89,18 +76,20 @@ fn check_refunds(
     payment: &Operation,
     notes: &mut Notes<'_>,
 ) -> Result<(), TillError> {
-    let mut statement =
-        conn.prepare_cached("SELECT id, state, amount, return_id IS NOT NULL, replaces IS NOT NULL FROM refunds WHERE tender_id = ?1 ORDER BY id")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT id, state, amount, coalesce(return_id, void_id) IS NOT NULL, replaces IS NOT NULL
+         FROM refunds WHERE tender_id = ?1 ORDER BY id",
+    )?;
     let mut rows = statement.query([&tender.id])?;
     let has_paid = TenderState::read(&tender.state).is_some_and(TenderState::counts);
     let mut given = 0_i128;
     while let Some(row) = rows.next()? {
         let (id, state, amount): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let of = format!("refund {id} of {subject}");
-        // What went to a return stays that return's, also where the bank refused it: it is tried again in its place, or paid out.
-        let (of_return, in_place): (bool, bool) = (row.get(3)?, row.get(4)?);
+        // What went to a return or a void stays its own, also where the bank refused it: it is tried again in its place, or paid out.
+        let (is_leg, in_place): (bool, bool) = (row.get(3)?, row.get(4)?);
         let may_go = !matches!(state.as_str(), "declined" | "cancelled");
-        if if has_paid { !in_place && (of_return || may_go) } else { may_go } {
+        if if has_paid { !in_place && (is_leg || may_go) } else { may_go } {
             given += i128::from(amount);
         }
         let operation = match Uuid::try_parse(&id) {
@@ -114,11 +103,13 @@ fn check_refunds(
         if operation.payment_key != Some(payment.key) {
             notes.found("refund-amount", &of, "its operation gives back another payment");
         }
-        compare(&operation, Kind::Refund, amount, currency, &state, &of, "refund-amount", "refund-state", notes);
+        let codes = ["refund-amount", "refund-state"];
+        Row { kind: Kind::Refund, amount, currency, state: &state, subject: &of, codes }.compare(&operation, notes);
     }
     let paid = if has_paid { i128::from(tender.amount) } else { 0 };
     if given > paid {
-        notes.found("refund-over", subject, format!("{given} is given back of {paid}"));
+        let money = Money(currency);
+        notes.found("refund-over", subject, format!("{} is given back of {}", money.of(given), money.of(paid)));
     }
     Ok(())
 }
@@ -187,6 +178,10 @@ fn check_result(operation: &Operation, subject: &str, notes: &mut Notes<'_>) {
     ];
     for (member, should) in wrong {
         if let Some(should) = should.filter(|should| differs(member, should.clone())) {
+            let should = match (member, money) {
+                ("amount", Some(money)) => Money(money.currency.code()).of(money.amount),
+                _ => should.as_str().unwrap_or_default().to_owned(),
+            };
             notes.found("operation-result", subject, format!("the bank's word has another {member} than {should}"));
         }
     }

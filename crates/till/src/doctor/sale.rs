@@ -1,6 +1,6 @@
 //! Each sale: priced anew, its parts added up, its tenders against what they paid and against their operations.
 
-use super::{Notes, late, operations, returns};
+use super::{Notes, late, money::Money, operations, returns, voids};
 use crate::{TenderState, TillError};
 use checkout::{Cart, CashRounding, CashRule, Discount, Line, Quantity, Rate, Tip};
 use rusqlite::{CachedStatement, Connection, Row};
@@ -10,7 +10,7 @@ pub(super) struct Facts {
     pub(super) id: String,
     pub(super) subject: String,
     pub(super) state: String,
-    currency: String,
+    pub(super) currency: String,
     pub(super) prices_include_tax: bool,
     pub(super) cash_step: i64,
     pub(super) cash_rounding: String,
@@ -20,6 +20,7 @@ pub(super) struct Facts {
     rounding: Option<i64>,
     receipt_number: Option<i64>,
     completed_at: Option<i64>,
+    pub(super) voided_at: Option<i64>,
 }
 
 fn facts(row: &Row<'_>) -> rusqlite::Result<Facts> {
@@ -42,6 +43,7 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Facts> {
         receipt_number: row.get(12)?,
         completed_at: row.get(13)?,
         cash_rounding: row.get(14)?,
+        voided_at: row.get(15)?,
     })
 }
 
@@ -71,7 +73,7 @@ pub(super) fn check_all(conn: &Connection, notes: &mut Notes<'_>) -> Result<u64,
     let of = conn.query_row("SELECT count(*) FROM sales", [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     let mut statement = conn.prepare(
         "SELECT id, state, currency, prices_include_tax, cash_step, number, net, tax, tip, discount, total, rounding,
-             receipt_number, completed_at, cash_rounding
+             receipt_number, completed_at, cash_rounding, voided_at
          FROM sales ORDER BY rowid",
     )?;
     let mut parts = Parts::prepare(conn)?;
@@ -159,7 +161,7 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
         let subject = format!("tender {} of {}", tender.id, sale.subject);
         match tender.kind.as_str() {
             "card" => operations::check_tender(conn, tender, &sale.currency, &subject, notes)?,
-            _ => check_cash(tender, &subject, notes),
+            _ => check_cash(tender, Money(&sale.currency), &subject, notes),
         }
         let state = TenderState::read(&tender.state);
         if state.is_some_and(TenderState::counts) {
@@ -172,6 +174,7 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
             }
         }
     }
+    voids::check(conn, sale, &tenders, notes)?;
     let Some(frozen) = sale.frozen else {
         let waits = tenders.iter().filter_map(|tender| TenderState::read(&tender.state)).any(TenderState::counts);
         if waits {
@@ -224,9 +227,10 @@ fn check_figures(
     };
     let sum = |at: usize| frozen.iter().map(|line| i128::from(line[at])).sum::<i128>();
     let goods = i128::from(net) + if sale.prices_include_tax { i128::from(tax) } else { 0 };
+    let money = Money(&sale.currency);
     let mut differs = |code: &'static str, what: &str, is: i128, should: i128| {
         if is != should {
-            notes.found(code, &sale.subject, format!("{what} {is}, and should be {should}"));
+            notes.found(code, &sale.subject, format!("{what} {}, and should be {}", money.of(is), money.of(should)));
         }
     };
     differs("sale-lines", "its lines come to", sum(3), goods);
@@ -240,28 +244,20 @@ fn check_figures(
             for (at, (is, should)) in frozen.iter().zip(&priced.lines).enumerate() {
                 let should = [should.gross, should.discount, should.sale_discount, should.total];
                 if *is != should {
-                    let what = format!(
-                        "line {} has {is:?} as gross, discount, share and total, and should have {should:?}",
-                        at + 1
-                    );
+                    let told = |figures| money.named(["gross", "discount", "share of the sale's", "total"], figures);
+                    let what = format!("line {} has {}, and should have {}", at + 1, told(*is), told(should));
                     notes.found("line-figures", &sale.subject, what);
                 }
             }
             let table: Vec<_> =
                 priced.taxes.iter().map(|group| [group.rate.thousandths(), group.net, group.tax]).collect();
             if table != taxes {
-                notes.found(
-                    "tax-table",
-                    &sale.subject,
-                    format!("its tax table is {taxes:?} as rate, net and tax, and should be {table:?}"),
-                );
+                let what = format!("its tax table is {}, and should be {}", money.taxes(taxes), money.taxes(&table));
+                notes.found("tax-table", &sale.subject, what);
             }
             if priced.total != total {
-                notes.found(
-                    "sale-price",
-                    &sale.subject,
-                    format!("its total is {total}, and the engine says {}", priced.total),
-                );
+                let what = format!("its total is {}, and the engine says {}", money.of(total), money.of(priced.total));
+                notes.found("sale-price", &sale.subject, what);
             }
         }
     }
@@ -297,25 +293,28 @@ fn priced(
 }
 
 fn check_paid(sale: &Facts, total: i64, paid: i128, tenders: &[TenderFacts], notes: &mut Notes<'_>) {
-    let rounding = sale.rounding.unwrap_or_default();
+    let (rounding, money) = (sale.rounding.unwrap_or_default(), Money(&sale.currency));
     let due = i128::from(total) + i128::from(rounding);
     if paid != due {
-        let what = format!("its tenders come to {paid}, and total and rounding to {due}");
+        let what = format!("its tenders come to {}, and total and rounding to {}", money.of(paid), money.of(due));
         notes.found("sale-paid", &sale.subject, what);
     }
     let in_cash = tenders.iter().any(|tender| tender.kind == "cash");
     if rounding != 0 && (!in_cash || i128::from(rounding).abs() >= i128::from(sale.cash_step)) {
-        let what =
-            format!("its rounding is {rounding}: only cash is rounded, and by less than a step of {}", sale.cash_step);
+        let (rounding, step) = (money.of(rounding), money.of(sale.cash_step));
+        let what = format!("its rounding is {rounding}: only cash is rounded, and by less than a step of {step}");
         notes.found("sale-rounding", &sale.subject, what);
     }
 }
 
-fn check_cash(tender: &TenderFacts, subject: &str, notes: &mut Notes<'_>) {
+fn check_cash(tender: &TenderFacts, money: Money<'_>, subject: &str, notes: &mut Notes<'_>) {
     let back = tender.tendered.zip(tender.change).map(|(tendered, change)| i128::from(tendered) - i128::from(change));
     if tender.kind != "cash" || tender.state != "taken" {
         notes.found("tender-state", subject, format!("it is {} and {}", tender.kind, tender.state));
     } else if back != Some(tender.amount.into()) {
-        notes.found("tender-amount", subject, "what was handed over, less the change, is not its amount");
+        let handed = back.map_or_else(|| "nothing".to_owned(), |back| money.of(back));
+        let what =
+            format!("what was handed over, less the change, is {handed}, and its amount {}", money.of(tender.amount));
+        notes.found("tender-amount", subject, what);
     }
 }

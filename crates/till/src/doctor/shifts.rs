@@ -1,6 +1,6 @@
 //! The drawer of each shift: what went through it added up anew, and compared with what was counted, reported and written into the audit.
 
-use super::Notes;
+use super::{Notes, money::Money};
 use crate::{
     TillError,
     shifts::written::{self, Written},
@@ -12,6 +12,9 @@ use std::collections::HashMap;
 
 /// Rows of one kind that are named.
 const NAMED_MAX: i64 = 100;
+
+/// The figures of a Z report that are no amounts.
+const COUNTS: [&str; 3] = ["/sales", "/number", "/voids/voids"];
 
 /// A shift as its row has it.
 struct Facts {
@@ -43,30 +46,39 @@ pub(super) fn check(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Till
 
 fn check_one(conn: &Connection, shift: &Facts, written: &Written, notes: &mut Notes<'_>) -> Result<(), TillError> {
     let subject = format!("shift {}", shift.number);
+    let money = Money(&shift.currency);
+    let told = |figure: Option<&i64>| figure.map_or_else(|| "nothing".to_owned(), |figure| money.of(*figure));
+    let all = |counts: &[[i64; 2]]| match counts {
+        [] => "none".to_owned(),
+        counts => {
+            counts.iter().map(|count| money.named(["counted", "expected"], *count)).collect::<Vec<_>>().join("; ")
+        }
+    };
     let mut wrong = |code: &'static str, what: String| notes.found(code, &subject, what);
     if written.floats.get(&shift.number) != Some(&shift.float_amount) {
         let says = told(written.floats.get(&shift.number));
-        wrong("shift-drawer", format!("its float is {}, and the audit says {says}", shift.float_amount));
+        wrong("shift-drawer", format!("its float is {}, and the audit says {says}", money.of(shift.float_amount)));
     }
     let counts = counts(conn, shift.number)?;
     let said = written.counts.get(&shift.number).map_or(&[][..], Vec::as_slice);
     if counts != said {
-        wrong("shift-count", format!("its counts are {counts:?} as counted and expected, and the audit says {said:?}"));
+        wrong("shift-count", format!("its counts are {}, and the audit says {}", all(&counts), all(said)));
     }
     let Some((expected, counted, report)) = &shift.closed else { return Ok(()) };
     let held = i128::from(shift.float_amount) + went_through(conn, shift.number)?;
     if held != i128::from(*expected) {
         wrong(
             "shift-drawer",
-            format!("it was closed with {expected} in the drawer, and what went through it comes to {held}"),
+            format!(
+                "it was closed with {} in the drawer, and what went through it comes to {}",
+                money.of(*expected),
+                money.of(held)
+            ),
         );
     }
     if counts.last() != Some(&[*counted, *expected]) {
-        let last = counts.last();
-        wrong(
-            "shift-count",
-            format!("it was closed as counted with {counted} of {expected}, and its last count is {last:?}"),
-        );
+        let (closed, last) = (all(&[[*counted, *expected]]), all(counts.last().map_or(&[], std::slice::from_ref)));
+        wrong("shift-count", format!("it was closed as {closed}, and its last count is {last}"));
     }
     let hash: String = Sha256::digest(report.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     if written.reports.get(&shift.number) != Some(&hash) {
@@ -76,10 +88,6 @@ fn check_one(conn: &Connection, shift: &Facts, written: &Written, notes: &mut No
         wrong("shift-report", what);
     }
     Ok(())
-}
-
-fn told(figure: Option<&i64>) -> String {
-    figure.map_or_else(|| "nothing".to_owned(), i64::to_string)
 }
 
 /// Counted and expected of each count of a shift.
@@ -119,6 +127,14 @@ fn reported(
         .query_row(params![shift.number, shift.currency], |row| {
             (0..6).map(|at| row.get::<_, i64>(at)).collect::<Result<Vec<_>, _>>()
         })?;
+    let voids = conn
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(voids.cards), 0), coalesce(sum(voids.cash), 0)
+             FROM voids JOIN sales ON sales.id = voids.sale_id WHERE voids.shift = ?1 AND voids.shift > 0 AND sales.currency = ?2",
+        )?
+        .query_row(params![shift.number, shift.currency], |row| {
+            Ok(vec![("/voids/voids", row.get(0)?), ("/voids/cards", row.get(1)?), ("/voids/cash", row.get(2)?)])
+        })?;
     let names = ["/sales", "/net", "/tax", "/tips", "/total", "/rounding"];
     let figures = names.into_iter().zip(sums).chain([
         ("/number", shift.number),
@@ -126,11 +142,19 @@ fn reported(
         ("/drawer/expected", expected),
         ("/drawer/counted", counted),
     ]);
+    // Older programs knew no voids, and made none.
+    let figures = figures.chain(report.get("voids").map_or_else(Vec::new, |_| voids));
+    let told = |name: &str, figure: Option<i64>| match figure {
+        None => "nothing".to_owned(),
+        Some(figure) if COUNTS.contains(&name) => figure.to_string(),
+        Some(figure) => Money(&shift.currency).of(figure),
+    };
     let mut differ: Vec<_> = figures
         .map(|(name, should)| (name, report.pointer(name).and_then(Value::as_i64), should))
         .filter(|(_, is, should)| *is != Some(*should))
         .map(|(name, is, should)| {
-            format!("its Z report has {} as {}, and the file {should}", told(is.as_ref()), name.trim_start_matches('/'))
+            let (is, should) = (told(name, is), told(name, Some(should)));
+            format!("its Z report has {is} as {}, and the file {should}", name.trim_start_matches('/'))
         })
         .collect();
     let returns = conn
@@ -159,28 +183,38 @@ fn reported(
     if hash.is_none() || hash.as_deref() != report.pointer("/auditHash").and_then(Value::as_str) {
         differ.push(format!(
             "its Z report was made on another audit than this one: at entry {} the hash differs",
-            told(seq.as_ref())
+            seq.map_or_else(|| "nothing".to_owned(), |seq| seq.to_string())
         ));
     }
     Ok(differ)
 }
 
 /// Each move of a drawer is the audit's, and none is gone.
-fn check_moves(conn: &Connection, said: &mut HashMap<String, i64>, notes: &mut Notes<'_>) -> Result<(), TillError> {
-    let mut statement = conn.prepare("SELECT id, shift, amount FROM drawer_moves WHERE kind <> 'refund'")?;
+fn check_moves(
+    conn: &Connection,
+    said: &mut HashMap<String, (i64, String)>,
+    notes: &mut Notes<'_>,
+) -> Result<(), TillError> {
+    let told = |said: Option<&(i64, String)>| {
+        said.map_or_else(|| "nothing".to_owned(), |(amount, currency)| Money(currency).of(*amount))
+    };
+    let mut statement = conn.prepare(
+        "SELECT moves.id, moves.shift, moves.amount, coalesce(shifts.currency, '')
+         FROM drawer_moves AS moves LEFT JOIN shifts ON shifts.number = moves.shift WHERE moves.kind <> 'refund'",
+    )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (id, shift, amount): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let said = said.remove(&id);
-        if said != Some(amount) {
-            let what = format!("its amount is {amount}, and the audit says {}", told(said.as_ref()));
+        let (ours, said) = ((amount, row.get(3)?), said.remove(&id));
+        if said.as_ref().map(|(amount, _)| *amount) != Some(amount) {
+            let what = format!("its amount is {}, and the audit says {}", told(Some(&ours)), told(said.as_ref()));
             notes.found("drawer-move", format!("move {id} of shift {shift}"), what);
         }
     }
     let mut gone: Vec<_> = said.iter().collect();
     gone.sort();
-    for (id, amount) in gone {
-        notes.found("drawer-move", format!("move {id}"), format!("is gone: the audit has it over {amount}"));
+    for (id, was) in gone {
+        notes.found("drawer-move", format!("move {id}"), format!("is gone: the audit has it over {}", told(Some(was))));
     }
     Ok(())
 }
@@ -191,13 +225,15 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
         let mut statement = conn.prepare(sql)?;
         let mut rows = statement.query([NAMED_MAX])?;
         while let Some(row) = rows.next()? {
-            let (id, amount): (String, i64) = (row.get(0)?, row.get(1)?);
-            notes.found("drawer-refund", format!("cash refund {id}"), format!("{amount} {what}"));
+            let (id, amount, currency): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let what = format!("{} {what}", Money(&currency).of(amount));
+            notes.found("drawer-refund", format!("cash refund {id}"), what);
         }
         Ok(())
     };
     found(
-        "SELECT moves.id, moves.amount FROM drawer_moves AS moves LEFT JOIN cash_refunds ON cash_refunds.id = moves.id
+        "SELECT moves.id, moves.amount, coalesce(shifts.currency, '') FROM drawer_moves AS moves
+             LEFT JOIN cash_refunds ON cash_refunds.id = moves.id LEFT JOIN shifts ON shifts.number = moves.shift
          WHERE moves.kind = 'refund' AND cash_refunds.amount IS NOT moves.amount LIMIT ?1",
         "left the drawer, and was given back to nobody",
     )?;
@@ -208,8 +244,9 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
     )?;
     // When it was given back is told by its place in the audit, which no clock can turn back.
     found(
-        "SELECT cash.id, cash.amount FROM cash_refunds AS cash LEFT JOIN returns ON returns.id = cash.return_id
-             LEFT JOIN voids ON voids.id = cash.void_id
+        "SELECT cash.id, cash.amount, coalesce(sales.currency, '') FROM cash_refunds AS cash
+             LEFT JOIN returns ON returns.id = cash.return_id LEFT JOIN voids ON voids.id = cash.void_id
+             LEFT JOIN sales ON sales.id = coalesce(returns.sale_id, voids.sale_id)
          WHERE cash.amount > 0 AND NOT EXISTS (SELECT 1 FROM drawer_moves WHERE id = cash.id AND kind = 'refund')
              AND EXISTS (SELECT 1 FROM audit WHERE sale_id = coalesce(returns.sale_id, voids.sale_id) AND instr(details, cash.id) > 0
                  AND seq > (SELECT opened_seq FROM shifts WHERE number = 1))
@@ -226,8 +263,15 @@ fn check_belonging(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillE
         ("refund", "SELECT id AS which, shift FROM refunds WHERE state = 'approved'"),
         ("return", "SELECT receipt_number AS which, shift FROM returns"),
         ("cash refund", "SELECT id AS which, shift FROM cash_refunds"),
-        ("late decline", "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL"),
-        ("ended late decline", "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL"),
+        (
+            "late decline",
+            "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL",
+        ),
+        (
+            "ended late decline",
+            "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL",
+        ),
+        ("void of sale", "SELECT sales.number AS which, voids.shift FROM voids JOIN sales ON sales.id = voids.sale_id"),
     ] {
         let mut statement = conn.prepare(&format!(
             "WITH last (number) AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL) THEN max(number)
@@ -242,7 +286,10 @@ fn check_belonging(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillE
             notes.found(
                 "shift-unknown",
                 subject,
-                format!("it belongs to shift {}, and there is none", told(shift.as_ref())),
+                format!(
+                    "it belongs to shift {}, and there is none",
+                    shift.map_or_else(|| "nothing".to_owned(), |shift| shift.to_string())
+                ),
             );
         }
     }

@@ -119,7 +119,7 @@ fn line(line: &SaleLine) -> ContentLine {
     }
 }
 
-fn tender(tender: &Tender) -> ContentTender {
+pub(super) fn tender(tender: &Tender) -> ContentTender {
     let how = match tender.kind {
         TenderKind::Cash => HowPaid::Cash {
             tendered: tender.tendered.unwrap_or(tender.amount),

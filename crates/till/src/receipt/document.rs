@@ -60,7 +60,7 @@ pub(super) fn pieces(content: &Content, language: Language) -> Vec<Piece> {
     pieces.push(Piece::Rule);
     write_sums(content, words, &mut pieces);
     for tender in &content.tenders {
-        write_tender(tender, content, words, &mut pieces);
+        write_tender(tender, content.currency, words, &mut pieces);
     }
     if content.due != 0 {
         let right = format_amount(content.due, content.currency);
@@ -114,8 +114,9 @@ fn write_sums(content: &Content, words: &Words, pieces: &mut Vec<Piece>) {
     }
 }
 
-fn write_tender(tender: &ContentTender, content: &Content, words: &Words, pieces: &mut Vec<Piece>) {
-    let amount = |minor_units| format_amount(minor_units, content.currency);
+/// What paid, or was to, and how far it is.
+pub(super) fn write_tender(tender: &ContentTender, currency: Currency, words: &Words, pieces: &mut Vec<Piece>) {
+    let amount = |minor_units| format_amount(minor_units, currency);
     let (card, short_code, reference, bank_reference, approval_code, accepted_offline) = match &tender.how {
         HowPaid::Cash { tendered, change } => {
             pieces.push(pair(words.cash, amount(*tendered), 0));

@@ -155,7 +155,7 @@ impl Slip {
     }
 }
 
-fn slip_leg(leg: &ReturnLeg, paid: Option<&Operation>) -> SlipLeg {
+pub(super) fn slip_leg(leg: &ReturnLeg, paid: Option<&Operation>) -> SlipLeg {
     let card = (leg.kind == TenderKind::Card).then(|| SlipCard {
         card: paid.and_then(|paid| paid.card_brand.clone().zip(paid.last4.clone())),
         short_code: leg.operation.as_ref().map(|operation| operation.short_code.clone()),
@@ -164,7 +164,7 @@ fn slip_leg(leg: &ReturnLeg, paid: Option<&Operation>) -> SlipLeg {
     SlipLeg { amount: leg.amount, state: leg.state, card }
 }
 
-fn write_leg(leg: &SlipLeg, currency: Currency, words: &Words, pieces: &mut Vec<Piece>) {
+pub(super) fn write_leg(leg: &SlipLeg, currency: Currency, words: &Words, pieces: &mut Vec<Piece>) {
     let amount = format_amount(leg.amount, currency);
     let Some(SlipCard { card, short_code, bank_reference }) = &leg.card else {
         pieces.push(pair(words.cash, amount, 0));

@@ -74,6 +74,8 @@ pub(super) struct Words {
     pub(super) owed: &'static str,
     pub(super) replaced: &'static str,
     pub(super) void: &'static str,
+    pub(super) voided: &'static str,
+    pub(super) paid: &'static str,
 }
 
 const ENGLISH: Words = Words {
@@ -110,6 +112,8 @@ const ENGLISH: Words = Words {
     owed: "Declined. Still owed to you.",
     replaced: "Declined. Given back otherwise.",
     void: "Never charged. Nothing to give back.",
+    voided: "SALE VOIDED",
+    paid: "PAID",
 };
 
 const RUSSIAN: Words = Words {
@@ -146,4 +150,6 @@ const RUSSIAN: Words = Words {
     owed: "Отклонено. Деньги ещё за нами.",
     replaced: "Отклонено. Возвращено иначе.",
     void: "Деньги не списывались. Возвращать нечего.",
+    voided: "ПРОДАЖА АННУЛИРОВАНА",
+    paid: "ОПЛАЧЕНО",
 };

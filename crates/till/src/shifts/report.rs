@@ -1,7 +1,12 @@
 //! The report of a shift: X while it runs, Z at its end. Made of what is in the file and of nothing else, so that it agrees with the sum over
 //! the sales of the shift.
 
-use super::{Shift, drawer::CountMade, sums};
+use super::{
+    Shift,
+    drawer::CountMade,
+    removed::{self, RemovedFigures},
+    sums,
+};
 use crate::{
     LateFigures, ReturnFigures, State, TenderKind, TillError, VoidFigures, audit, audit::Signature, late, returns,
     settings, span::Span, voids,
@@ -94,6 +99,9 @@ pub struct ShiftReport {
     pub drawer: Drawer,
     /// Sales that were dropped or emptied.
     pub drops: i64,
+    /// What went out of carts without being paid.
+    #[serde(default)]
+    pub removed: RemovedFigures,
     /// Lines sold at another price than the catalogue's.
     pub overrides: i64,
     /// How often the drawer was opened without a sale.
@@ -258,6 +266,7 @@ pub(super) fn make(
         late: late::of_span(conn, shift.currency, Span::Shift(shift.number))?,
         drawer,
         drops: entries(&DROPS)?,
+        removed: removed::of_shift(conn, shift)?,
         overrides: sums::overrides(conn, shift)?,
         no_sales: entries(&NO_SALES)?,
         other_currencies: sums::other_currencies(conn, shift)?,

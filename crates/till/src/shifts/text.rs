@@ -110,7 +110,9 @@ impl ShiftReport {
         }
         let voids = &self.voids;
         self.sum("Voided, given back", voids.voids, voids.cards.saturating_add(voids.cash), lines);
+        self.sum("Lines removed", self.removed.lines.count, self.removed.lines.amount, lines);
         lines.push(apart("Sales dropped or emptied", &self.drops.to_string()));
+        self.line("  They came to", self.removed.sales.amount, lines);
         lines.push(apart("Prices changed", &self.overrides.to_string()));
         lines.push(apart("Drawer opened without a sale", &self.no_sales.to_string()));
         lines.push(rule());

@@ -12,8 +12,8 @@ pub(crate) struct Written {
     pub(crate) floats: HashMap<i64, i64>,
     /// Counted and expected, in the order of the counts.
     pub(crate) counts: HashMap<i64, Vec<[i64; 2]>>,
-    /// The amount of each move, by its id.
-    pub(crate) moves: HashMap<String, i64>,
+    /// The amount of each move and its currency, by its id.
+    pub(crate) moves: HashMap<String, (i64, String)>,
     /// The hash of each Z report.
     pub(crate) reports: HashMap<i64, String>,
 }
@@ -39,7 +39,10 @@ pub(crate) fn read(conn: &Connection) -> Result<Written, TillError> {
                 let count = number("counted").zip(number("expected")).map(|(counted, expected)| [counted, expected]);
                 written.counts.entry(shift).or_default().extend(count);
             }
-            _ => written.moves.extend(text("move").zip(number("amount"))),
+            _ => {
+                let currency = text("currency").unwrap_or_default();
+                written.moves.extend(text("move").zip(number("amount").map(|amount| (amount, currency))));
+            }
         }
     }
     Ok(written)

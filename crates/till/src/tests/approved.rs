@@ -27,7 +27,7 @@ async fn over_the_offline_limit_a_manager_must_have_seen_it() -> Checked {
         assert_eq!(refused.code(), code, "{refused}");
     }
     assert!(boss.take_offline(take(true)).await?.accepted_offline);
-    let entries = scene.till.audit(None, 0, 100).await?;
+    let entries = scene.till.as_program("test").audit(None, 0, 100).await?;
     let taken = entries.iter().find(|entry| entry.what == "payment-taken-offline").ok_or("no entry")?;
     assert_eq!((taken.who.as_str(), taken.approved_by.as_deref()), (anna.name.as_str(), Some("Boris")));
     assert_eq!(taken.details["over_limit"], true);

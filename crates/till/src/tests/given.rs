@@ -78,7 +78,13 @@ async fn a_part_of_everything_is_within_a_limit_in_percent_however_it_is_given()
         assert_eq!(scene.in_cash(&sale, 100_000).await?.sale.state, SaleState::Completed, "{way}");
         till.new_sale().await?;
     }
-    assert!(till.audit(None, 0, 500).await?.iter().all(|entry| entry.approver_id.is_none_or(|id| id != anna.id)));
+    assert!(
+        till.as_program("test")
+            .audit(None, 0, 500)
+            .await?
+            .iter()
+            .all(|entry| entry.approver_id.is_none_or(|id| id != anna.id))
+    );
     Ok(())
 }
 

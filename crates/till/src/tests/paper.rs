@@ -3,7 +3,7 @@
 use super::Checked;
 use crate::{
     CodePages, Language, LegState, Paper, ReceiptForm, TenderState, Unit,
-    receipt::{Content, ContentLine, ContentTender, HowPaid, Sheet, Slip, SlipCard, SlipLeg, SlipLine},
+    receipt::{Content, ContentLine, ContentTender, HowPaid, Sheet, Slip, SlipCard, SlipLeg, SlipLine, VoidSlip},
 };
 use protocol::Currency;
 use std::{
@@ -231,10 +231,48 @@ fn slips() -> Checked<Vec<(&'static str, Slip)>> {
     ])
 }
 
+/// A sale of 5.90 with 3.00 paid by card, or so much taken offline, and 1.00 in cash.
+fn void(state: TenderState, legs: Vec<SlipLeg>) -> VoidSlip {
+    let is_offline = state != TenderState::Approved;
+    VoidSlip {
+        shop: "Kassa Demo Shop".to_owned(),
+        till: "till-1".to_owned(),
+        at: "2026-11-30 10:15".to_owned(),
+        sale_number: Some(1_042),
+        copy: None,
+        currency: Currency::EUR,
+        total: 590,
+        tenders: vec![card(300, state, is_offline), card(290, TenderState::Declined, false), cash(100, 100)],
+        legs,
+        rounding: 0,
+    }
+}
+
+fn voids() -> Vec<(&'static str, VoidSlip)> {
+    let approved = |legs| void(TenderState::Approved, legs);
+    vec![
+        ("void-mixed", approved(vec![to_card(300, LegState::Approved), in_cash(100)])),
+        (
+            "void-parts",
+            approved(vec![to_card(110, LegState::Approved), to_card(190, LegState::Settling), in_cash(100)]),
+        ),
+        ("void-waiting", void(TenderState::Settling, vec![to_card(300, LegState::Settling), in_cash(100)])),
+        ("void-never-charged", void(TenderState::Declined, vec![to_card(300, LegState::Void), in_cash(100)])),
+        ("void-owed", approved(vec![to_card(300, LegState::Owed), in_cash(100)])),
+        (
+            "void-paid-out",
+            VoidSlip { rounding: 2, ..approved(vec![to_card(300, LegState::Replaced), in_cash(100), in_cash(302)]) },
+        ),
+        ("void-attention", approved(vec![to_card(300, LegState::NeedsAttention), in_cash(100)])),
+        ("void-copy", VoidSlip { copy: Some(1), ..approved(vec![to_card(300, LegState::Approved), in_cash(100)]) }),
+    ]
+}
+
 fn cases() -> Checked<Vec<(&'static str, Sheet)>> {
     let receipts = receipts()?.into_iter().map(|(name, content)| (name, Sheet::Sale(content)));
     let slips = slips()?.into_iter().map(|(name, slip)| (name, Sheet::Return(slip)));
-    Ok(receipts.chain(slips).collect())
+    let voids = voids().into_iter().map(|(name, slip)| (name, Sheet::Void(slip)));
+    Ok(receipts.chain(slips).chain(voids).collect())
 }
 
 #[test]
@@ -261,7 +299,10 @@ fn pages_look_as_they_did_and_hold_no_markup_of_others() -> Checked {
         for wrong in ["<script", "<extra>", "<b>", "src=", "href=", "http:", "https:", "url("] {
             assert!(!page.contains(wrong), "{wrong} in {name}");
         }
-        if matches!(name, "mixed-declined" | "discounts" | "long-names" | "copy" | "refund-mixed" | "refund-copy") {
+        if matches!(
+            name,
+            "mixed-declined" | "discounts" | "long-names" | "copy" | "refund-mixed" | "refund-copy" | "void-copy"
+        ) {
             compare(&format!("{name}.html"), &page)?;
         }
     }
@@ -298,14 +339,14 @@ fn printers_get_what_they_got() -> Checked {
                 | "refund-mixed"
                 | "refund-paid-out"
                 | "refund-waived"
-        );
+        ) || (name.starts_with("void-") && name != "void-copy");
         assert_eq!(
             both.windows(kick.len()).any(|part| part == kick),
             is_cash,
             "{name}: the drawer opens for cash alone"
         );
         assert!(both.starts_with(b"\x1b@") && both.ends_with(b"\x1dVB\x00"));
-        if matches!(name, "cash-rounded" | "card" | "copy" | "long-names" | "refund-mixed") {
+        if matches!(name, "cash-rounded" | "card" | "copy" | "long-names" | "refund-mixed" | "void-mixed") {
             compare(&format!("{name}.both.escpos.txt"), &shown(&both))?;
         }
     }

@@ -48,7 +48,7 @@ async fn the_first_person_is_a_manager_and_ends_the_time_without_a_lock() -> Che
     scene.till.add_article("BAK-201", None).await?;
     assert!(scene.till.lock().await?.locked);
     assert!(matches!(scene.till.add_article("BAK-201", None).await, Err(TillError::Locked)));
-    let entries = scene.till.audit(None, 1, 10).await?;
+    let entries = scene.till.as_program("test").audit(None, 1, 10).await?;
     let shown: Vec<_> = entries.iter().map(|entry| (entry.what.as_str(), entry.who.as_str())).collect();
     assert_eq!(shown, [("person-added", "cashier"), ("logged-in", "Boris"), ("locked", "Boris")]);
     assert_eq!(entries[1].person_id, Some(boris.id));
@@ -176,7 +176,13 @@ async fn wrong_pins_wait_longer_and_longer_and_a_restart_gives_no_new_tries() ->
     till.log_in(pin(&boris, BORIS)).await?;
     let tries: Vec<_> = till.people().await?.iter().map(|person| person.wrong_tries).collect();
     assert_eq!(tries, [5, 0]);
-    let wrong = till.audit(None, 0, 100).await?.into_iter().filter(|entry| entry.what == "pin-wrong").count();
+    let wrong = till
+        .as_program("test")
+        .audit(None, 0, 100)
+        .await?
+        .into_iter()
+        .filter(|entry| entry.what == "pin-wrong")
+        .count();
     assert_eq!(wrong, 5);
     // Another PIN, set by a manager, ends it.
     till.set_pin(anna.id, "6350").await?;
@@ -362,7 +368,7 @@ async fn a_manager_sets_how_far_a_right_goes() -> Checked {
     ] {
         assert!(matches!(approved.set_right(wrong).await, Err(TillError::InvalidSetting(_))), "{wrong:?}");
     }
-    let entries = till.audit(None, 0, 100).await?;
+    let entries = till.as_program("test").audit(None, 0, 100).await?;
     let changed = entries.iter().find(|entry| entry.what == "right-changed").ok_or("no entry")?;
     assert_eq!((changed.who.as_str(), changed.approved_by.as_deref()), ("Anna", Some("Boris")));
     assert_eq!(

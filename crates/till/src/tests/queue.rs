@@ -2,14 +2,16 @@
 
 use super::{Checked, Scene};
 use crate::{
-    Chip, Event, Place, State, Till,
+    Chip, Event, OperationQuery, Place, Refund, State, Till,
     settling::{Teller, came_late},
 };
+use protocol::{Amount, Kind};
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 use tokio::time::timeout;
+use uuid::Uuid;
 
 #[tokio::test]
 async fn what_was_missed_is_told_out_of_the_file() -> Checked {
@@ -175,5 +177,43 @@ async fn damage_that_a_look_met_is_trouble_for_all() -> Checked {
     // What else can be read and written does not hide it.
     scene.settle(&operation, State::Approved).await?;
     assert!(matches!(scene.till.trouble(), Some(crate::TillError::Damaged(_))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn operations_are_found_by_kind_amount_time_and_state_in_pages() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let declined = scene.settle(&scene.by_card(&sale, 190).await?, State::Declined).await?;
+    let paid = scene.settle(&scene.by_card(&sale, 400).await?, State::Approved).await?;
+    let open = scene.by_card(&sale, 190).await?;
+    let refund = Refund { intent_id: Uuid::now_v7(), payment: paid.key, amount: Amount::new(190)? };
+    let refund = scene.till.refund(refund).await?;
+    let found = async |query: OperationQuery| -> Checked<Vec<i64>> {
+        let (mut found, mut before) = (Vec::new(), None);
+        loop {
+            let page = scene.till.operations(OperationQuery { before, limit: Some(1), ..query }).await?;
+            found.extend(page.operations.iter().map(|operation| operation.seq));
+            before = found.last().copied();
+            if !page.more {
+                return Ok(found);
+            }
+        }
+    };
+    let [declined, paid, open, refund] = [declined, paid, open, refund].map(|operation| (operation.seq, operation));
+    let all = OperationQuery::default();
+    for (query, wanted) in [
+        (all, vec![refund.0, open.0, paid.0, declined.0]),
+        (OperationQuery { kind: Some(Kind::Refund), ..all }, vec![refund.0]),
+        (OperationQuery { kind: Some(Kind::Payment), amount: Some(190), ..all }, vec![open.0, declined.0]),
+        (OperationQuery { amount: Some(190), state: Some(State::Saved), ..all }, vec![refund.0, open.0]),
+        (OperationQuery { amount: Some(191), ..all }, vec![]),
+        (
+            OperationQuery { clicked_from: Some(paid.1.created_at), clicked_before: Some(refund.1.created_at), ..all },
+            vec![open.0, paid.0],
+        ),
+    ] {
+        assert_eq!(found(query).await?, wanted, "{query:?}");
+    }
     Ok(())
 }

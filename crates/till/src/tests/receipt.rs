@@ -5,9 +5,11 @@ use super::{
     returns::{new, settle_legs},
 };
 use crate::{
-    CardPayment, CashPayment, CodePages, Language, Paper, PrintFault, Printer, ReceiptForm, ReturnedGoods, Sale, State,
-    TillError,
+    CardPayment, CashPayment, CodePages, Language, NewVoid, Paper, PrintFault, Printer, ReceiptForm, Refund,
+    ReturnedGoods, Sale, State, TillError,
 };
+use protocol::Amount;
+use uuid::Uuid;
 
 async fn printing_to(scene: &Scene, printer: Printer) -> Checked {
     let mut settings = scene.till.printer_settings().await?;
@@ -283,5 +285,65 @@ async fn the_slip_of_a_return_says_what_is_given_back_and_its_prints_are_counted
         let refused = file.execute(change, []).err().ok_or(change)?;
         assert!(refused.to_string().contains(reason), "{change}: {refused}");
     }
+    Ok(())
+}
+
+/// The paper of a sale that is not paid yet is another one: the first slip of the void is the original.
+#[tokio::test]
+async fn a_voided_sale_has_a_slip_with_what_was_paid_and_how_it_goes_back() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let payment = scene.by_card(&sale, 300).await?;
+    scene.settle(&payment, State::Approved).await?;
+    let before = Refund { intent_id: Uuid::now_v7(), payment: payment.key, amount: Amount::new(110)? };
+    let before = scene.till.refund(before).await?;
+    scene.in_cash(&sale, 100).await?;
+    let folder = scene.dir.path().join("printed");
+    std::fs::create_dir(&folder)?;
+    printing_to(&scene, Printer::File { path: folder.clone() }).await?;
+    assert!(matches!(scene.till.print_void_slip(sale.id).await, Err(TillError::NotFound("void"))));
+    assert_eq!(scene.till.print_receipt(sale.id).await?.copy, 0);
+    let void = NewVoid { id: Uuid::now_v7(), sale_id: sale.id, reason: Some("went away".into()) };
+    let void = scene.till.void_sale(void).await?;
+    for refused in [scene.till.receipt(sale.id).await.map(drop), scene.till.print_receipt(sale.id).await.map(drop)] {
+        assert!(matches!(&refused, Err(TillError::SaleChanged(why)) if why.contains("slip")), "{refused:?}");
+    }
+    let waiting = scene.till.void_slip(sale.id, None).await?;
+    assert_eq!((waiting.sale_id, waiting.receipt_number, waiting.printed), (sale.id, None, 0));
+    let refund = void.legs[0].operation.as_ref().ok_or("no operation")?;
+    for part in [
+        "SALE VOIDED",
+        "till-1                              Sale 1",
+        "Card visa ··4242                      3.00\n  Approved 8F21K0",
+        "PAID EUR                              4.00",
+        &format!("Card visa ··4242                      1.10\n  Waiting for the bank\n  Refund {}", before.short_code),
+        &format!("Card visa ··4242                      1.90\n  Waiting for the bank\n  Refund {}", refund.short_code),
+        "Cash                                  1.00",
+        "GIVEN BACK EUR                        4.00",
+    ] {
+        assert!(waiting.text.contains(part), "{part:?} in\n{}", waiting.text);
+    }
+    assert!(!waiting.text.contains("went away"), "a reason is the shop's own");
+    scene.settle(refund, State::Approved).await?;
+    let done = scene.till.void_slip(sale.id, None).await?;
+    assert!(done.text.contains("1.90\n  Approved\n"), "{}", done.text);
+    let russian = ReceiptForm { paper: Paper::Columns32, language: Language::Russian };
+    let other = scene.till.void_slip(sale.id, Some(russian)).await?;
+    assert!(other.html.contains("<title>ПРОДАЖА АННУЛИРОВАНА</title>"), "{}", other.text);
+
+    for copy in 0..3 {
+        let printed = scene.till.print_void_slip(sale.id).await?;
+        assert_eq!((printed.return_id, printed.print, printed.copy), (None, copy + 2, copy));
+        let text = std::fs::read_to_string(folder.join(format!("till-1-void-1-{}.txt", printed.print)))?;
+        assert_eq!(text.matches(&format!("*** COPY {copy} ***")).count(), if copy == 0 { 0 } else { 2 }, "{text}");
+    }
+    assert_eq!(scene.till.void_slip(sale.id, None).await?.printed, 3);
+    // What was not printed is no copy; what may have been is one.
+    printing_to(&scene, Printer::File { path: scene.dir.path().join("gone") }).await?;
+    let failed = scene.till.print_void_slip(sale.id).await.err().ok_or("printed into nothing")?;
+    assert_eq!(failed.code(), "printer-not-found");
+    printing_to(&scene, Printer::File { path: folder }).await?;
+    assert_eq!(scene.till.print_void_slip(sale.id).await?.copy, 3);
+    assert_eq!(scene.count("SELECT count(*) FROM audit WHERE what = 'void-printed'")?, 5);
     Ok(())
 }

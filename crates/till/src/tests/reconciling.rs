@@ -4,6 +4,7 @@
 use super::{
     Checked, Scene, audited,
     doctor::found,
+    export_sums::assert_add_up,
     shifts::{assert_agrees, moved, opened},
 };
 use crate::{
@@ -439,6 +440,7 @@ async fn two_hundred_shifts_of_chance_are_reported_as_they_were() -> Checked {
     assert!(met(|report| report.returns.paid_out.count), "no refund was paid out in cash");
     assert!(met(|report| report.late.returned.amount), "nothing came back of what was owed");
     assert!(met(|report| report.late.lost_returned.amount), "nothing came back of what was written off");
+    assert_add_up(&day.scene, &reports).await?;
     let (examined, found) = found(&day.scene).await?;
     assert!(examined.sales > 200 && found.is_empty(), "{examined:?} {found:#?}");
     assert_told(&day.scene, &reports)

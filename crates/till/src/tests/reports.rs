@@ -31,6 +31,7 @@ fn an_x_report_shows_what_there_is_and_no_count() -> Checked {
         returns: Default::default(),
         voids: Default::default(),
         late: Default::default(),
+        removed: Default::default(),
         line_discounts: 0,
         sale_discounts: 0,
         rounding: 0,

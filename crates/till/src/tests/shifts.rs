@@ -1,10 +1,10 @@
 //! Shifts: what the drawer should hold, what was counted, and reports that agree with the sales.
 
-use super::{Checked, Scene};
+use super::{Checked, Scene, export_sums::assert_add_up};
 use crate::{
-    Asked, CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, NewDrawerMove, NewPerson, Pieces, PinEntry,
-    Refund, ReportKind, Role, Sale, Settings, Shift, ShiftOpening, ShiftReport, State, TaxTotal, TenderKind,
-    TenderTotal, TillError, Total,
+    Asked, CardPayment, CashPayment, Count, DrawerMoveKind, DrawerOpening, ExportFormat, Exported, NewDrawerMove,
+    NewPerson, Pieces, PinEntry, Refund, RemovedFigures, ReportKind, Role, Sale, Settings, Shift, ShiftOpening,
+    ShiftReport, State, TaxTotal, TenderKind, TenderTotal, Till, TillError, Total,
 };
 use checkout::{CashRounding, CashRule};
 use protocol::{Amount, Currency};
@@ -110,6 +110,7 @@ async fn a_shift_from_its_float_to_its_z_report() -> Checked {
     till.count_drawer(Count::Total(8_470)).await?;
     let z = till.close_shift(1).await?;
     assert_agrees(&z);
+    assert_add_up(&scene, std::slice::from_ref(&z)).await?;
     assert_eq!(
         (z.kind, z.sales, z.drawer.counted, z.drawer.difference, z.drawer.counts),
         (ReportKind::Z, 4, Some(8_470), Some(0), 2)
@@ -125,7 +126,7 @@ async fn a_shift_from_its_float_to_its_z_report() -> Checked {
     assert_eq!((till.close_shift(1).await?, till.z_report(1).await?), (z.clone(), z));
     assert_eq!(till.shift().await?, None);
     let end = till.closed_shifts(None, 10).await?.remove(0).closed.ok_or("it is open")?;
-    assert_eq!((end.expected, end.counted, end.difference), (8_470, 8_470, 0));
+    assert_eq!((end.expected, end.counted, end.difference), (Some(8_470), 8_470, Some(0)));
     let entries = till.audit(None, 0, 200).await?;
     let told = entries.iter().map(|entry| entry.what.as_str()).filter(|what| {
         ["shift-opened", "cash-in", "cash-out", "drawer-opened", "drawer-counted", "shift-closed"].contains(what)
@@ -276,7 +277,8 @@ async fn who_counts_does_not_know_what_should_be_there() -> Checked {
     let boris = till.add_person(NewPerson { name: "Boris".into(), role: Role::Manager, pin: "2847".into() }).await?;
     let anna = till.add_person(NewPerson { name: "Anna".into(), role: Role::Cashier, pin: "9031".into() }).await?;
     till.log_in(pin(anna.id, "9031")).await?;
-    let shift = opened(&scene, 1_000).await?;
+    let intent_id = Uuid::now_v7();
+    let shift = till.open_shift(ShiftOpening { intent_id, float_amount: 1_000 }).await?;
     assert_eq!(shift.opened_by, "Anna");
     assert!(matches!(till.x_report().await, Err(TillError::NotAllowed(_))));
     assert!(matches!(moved(&scene, DrawerOpening::Out(500), "safe").await, Err(TillError::NotAllowed(_))));
@@ -286,11 +288,35 @@ async fn who_counts_does_not_know_what_should_be_there() -> Checked {
     let approved = till.approved_by(pin(boris.id, "2847")).await?;
     assert_eq!((out.who.as_str(), out.approved_by.as_deref()), ("Anna", Some("Boris")));
     assert_eq!(approved.x_report().await?.drawer.expected, 500);
-    till.count_drawer(Count::Total(500)).await?;
+    till.count_drawer(Count::Total(510)).await?;
     let z = till.close_shift(1).await?;
+    // Nor afterwards, when the next count may be hers.
+    let end =
+        async |till: &Till| till.closed_shifts(None, 10).await?.remove(0).closed.ok_or(TillError::NotFound("end"));
+    let (seen, unseen) = (end(&till.approved_by(pin(boris.id, "2847")).await?).await?, end(till).await?);
+    assert_eq!((unseen.counted, unseen.expected, unseen.difference), (510, None, None));
+    assert_eq!((seen.counted, seen.expected, seen.difference), (510, Some(500), Some(10)));
+    let again = till.open_shift(ShiftOpening { intent_id, float_amount: 1_000 }).await?;
+    assert_eq!(again.closed, Some(unseen.clone()), "the first click once more");
+    for refused in [
+        till.audit(None, 0, 10).await.map(drop),
+        till.export(Exported::Audit, ExportFormat::Json, Box::new(std::io::sink())).await.map(drop),
+    ] {
+        assert!(matches!(refused, Err(TillError::NotAllowed(_))), "the audit holds it too: {refused:?}");
+    }
+    let approved = till.approved_by(pin(boris.id, "2847")).await?;
+    let entries = approved.audit(None, 0, 100).await?;
+    let seen: Vec<_> = entries.iter().filter(|entry| entry.what.ends_with("-seen")).collect();
+    let named = |entry: &&crate::AuditEntry| (entry.who.clone(), entry.approved_by.clone(), entry.what.clone());
+    let by_boris = |what: &str| ("Anna".to_owned(), Some("Boris".to_owned()), what.to_owned());
+    assert_eq!(seen.iter().map(named).collect::<Vec<_>>(), ["report-seen", "shifts-seen", "audit-seen"].map(by_boris));
+    till.as_program("command line").audit(None, 0, 10).await?;
     assert_eq!((z.opened_by.as_str(), z.made_by.as_str()), ("Anna", "Anna"));
     till.lock().await?;
     assert!(matches!(opened(&scene, 1_000).await, Err(TillError::Locked)));
+    assert_eq!(end(till).await?, unseen);
+    till.log_in(pin(boris.id, "2847")).await?;
+    assert_eq!(end(till).await?.difference, Some(10));
     Ok(())
 }
 
@@ -541,5 +567,41 @@ async fn a_sale_emptied_by_any_way_needs_the_right_and_counts_and_so_does_one_dr
     till.approved_by(entry("Boris")).await?.drop_sale(parked.id).await?;
     opened(&scene, 0).await?;
     assert_eq!(till.approved_by(entry("Boris")).await?.x_report().await?.drops, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_went_out_of_carts_unpaid_stands_on_the_report_with_what_it_was_worth() -> Checked {
+    let scene = Scene::new()?;
+    let till = &scene.till;
+    // Before the shift: on no report.
+    let sale = till.add_article("BAK-201", Some("2")).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    opened(&scene, 0).await?;
+    assert_eq!(till.x_report().await?.removed, RemovedFigures::default());
+    // Two croissants are removed, and brought back; 0.755 kg of 1.99 are undone.
+    let sale = scene.sale().await?;
+    till.discount_line(sale.lines[0].id, Some(Asked::percent("50")?)).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    till.undo(sale.id).await?;
+    till.add_article("PRO-301", Some("0.755")).await?;
+    till.undo(sale.id).await?;
+    // An undone price takes no line away.
+    till.set_price(sale.lines[1].id, 100).await?;
+    till.undo(sale.id).await?;
+    // 5.90 less half of 3.70 are cleared, and 2.20 dropped.
+    till.clear_sale().await?;
+    let sale = till.add_article("CAF-101", None).await?;
+    till.drop_sale(sale.id).await?;
+    // The last line, which empties the sale, is a line.
+    let sale = till.add_article("CAF-101", None).await?;
+    till.remove_line(sale.lines[0].id).await?;
+    let x = till.x_report().await?;
+    assert_eq!(x.removed.lines, Total { count: 3, amount: 370 + 150 + 220 });
+    assert_eq!(x.removed.sales, Total { count: 2, amount: 405 + 220 });
+    assert_eq!(x.drops, 3);
+    let text = x.text();
+    assert!(text.contains("Lines removed (3)                     7.40\n"), "{text}");
+    assert!(text.contains("  They came to                        6.25\n"), "{text}");
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Checked, Scene,
+    export_sums::assert_add_up,
     shifts::{assert_agrees, in_cash, moved, opened},
 };
 use crate::{
@@ -120,6 +121,7 @@ async fn play(steps: Vec<Step>) -> Checked {
         assert_agrees(&report);
         reports.push(report);
     }
+    assert_add_up(&scene, &reports).await?;
     // Together they are all that there is in the file, each sale and each coin once.
     let all = |sum: fn(&ShiftReport) -> i64| reports.iter().map(sum).sum::<i64>();
     let completed = "FROM sales WHERE state = 'completed'";

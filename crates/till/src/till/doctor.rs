@@ -75,7 +75,8 @@ impl Till {
             .filter(|payment| payment.id == payment_id)
             .ok_or_else(|| TillError::NoBank("the bank answered with something else than this payment".to_owned()))?;
         let reason = reason.to_owned();
-        self.change(move |tx, signature| acknowledging::acknowledge(tx, signature, &payment, &reason)).await
+        let read = self.read(acknowledging::read).await?;
+        self.change(move |tx, signature| acknowledging::acknowledge(tx, signature, &payment, &reason, &read)).await
     }
 
     async fn compare(&self, transport: &HttpTransport, notes: &mut Notes<'_>) -> Result<u64, Stopped> {

@@ -36,13 +36,17 @@ impl Till {
     /// and no secret. Of payments as JSON every attempt comes along.
     ///
     /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read, [`TillError::Export`] where it can't be written where it is to go;
+    /// of the audit [`TillError::NotAllowed`] and [`TillError::Locked`].
     pub async fn export(
         &self,
         what: Exported,
         format: ExportFormat,
         mut out: Box<dyn Write + Send>,
     ) -> Result<u64, TillError> {
+        if what == Exported::Audit {
+            self.see_audit().await?;
+        }
         self.read(move |conn| export::export(conn, what, format, &mut out)).await
     }
 

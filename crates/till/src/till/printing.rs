@@ -11,7 +11,7 @@ impl Till {
     /// The receipt of a sale that is paid or under payment, as wide and in the language that the printer's settings say.
     ///
     /// # Errors
-    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open.
+    /// [`TillError::NotFound`], [`TillError::SaleChanged`] where the sale is open, or was voided: then [`Till::void_slip`].
     pub async fn receipt(&self, sale_id: Uuid) -> Result<Receipt, TillError> {
         self.read(move |conn| receipt::receipt(conn, PrintOf::Sale(sale_id), None)).await
     }
@@ -30,6 +30,15 @@ impl Till {
     /// [`TillError::NotFound`].
     pub async fn return_slip(&self, return_id: Uuid, form: Option<ReceiptForm>) -> Result<Receipt, TillError> {
         self.read(move |conn| receipt::receipt(conn, PrintOf::Return(return_id), form)).await
+    }
+
+    /// The slip of a sale that was voided: what was paid, what goes back and how, and how far each card's part of it is. In `form`, or as
+    /// the printer's settings say.
+    ///
+    /// # Errors
+    /// [`TillError::NotFound`] where the sale was not voided.
+    pub async fn void_slip(&self, sale_id: Uuid, form: Option<ReceiptForm>) -> Result<Receipt, TillError> {
+        self.read(move |conn| receipt::receipt(conn, PrintOf::Void(sale_id), form)).await
     }
 
     /// Where receipts are printed, and how.
@@ -69,6 +78,14 @@ impl Till {
     /// [`TillError::Print`], [`TillError::Storage`], [`TillError::NotFound`].
     pub async fn print_return_slip(&self, return_id: Uuid) -> Result<Printed, TillError> {
         self.print(PrintOf::Return(return_id)).await
+    }
+
+    /// Prints the slip of a sale that was voided, as [`Till::print_receipt`] does the receipt of one that was paid.
+    ///
+    /// # Errors
+    /// [`TillError::Print`], [`TillError::Storage`], [`TillError::NotFound`] where the sale was not voided.
+    pub async fn print_void_slip(&self, sale_id: Uuid) -> Result<Printed, TillError> {
+        self.print(PrintOf::Void(sale_id)).await
     }
 
     async fn print(&self, of: PrintOf) -> Result<Printed, TillError> {

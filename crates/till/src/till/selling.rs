@@ -1,8 +1,8 @@
 //! The sale in front of the cashier.
 
 use crate::{
-    AuditEntry, ChainCheck, ChainProgress, Event, Sale, Sales, SalesQuery, Till, TillError, audit, cart, sale,
-    sales::listing,
+    AuditEntry, ChainCheck, ChainProgress, Event, Measure, Right, Sale, Sales, SalesQuery, Till, TillError, audit,
+    cart, rights, sale, sales::listing,
 };
 use uuid::Uuid;
 
@@ -131,12 +131,35 @@ impl Till {
         self.read(move |conn| listing::list(conn, &query)).await
     }
 
-    /// Entries of the audit after `after_seq`, of one sale or of all; oldest first.
+    /// Entries of the audit after `after_seq`, of one sale or of all; oldest first. All of it is for who may export it: it holds what drawers
+    /// should have held.
     ///
     /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read; of all of it [`TillError::NotAllowed`] and
+    /// [`TillError::Locked`].
     pub async fn audit(&self, sale_id: Option<Uuid>, after_seq: i64, limit: u32) -> Result<Vec<AuditEntry>, TillError> {
+        if sale_id.is_none() {
+            self.see_audit().await?;
+        }
         self.read(move |conn| audit::list(conn, sale_id, after_seq, limit)).await
+    }
+
+    /// Lets who may export the audit see it. With another's PIN that leaves an entry.
+    pub(super) async fn see_audit(&self) -> Result<(), TillError> {
+        if !self.has_approval() {
+            let signature = self.signature();
+            return self
+                .read(move |conn| rights::allow(conn, &signature, Right::AuditExport, Measure::Whole).map(drop))
+                .await;
+        }
+        self.change(|tx, signature| {
+            let signature = rights::allow(tx, signature, Right::AuditExport, Measure::Whole)?;
+            match signature.approver {
+                Some(_) => audit::append(tx, &signature, "audit-seen", None, &serde_json::json!({})),
+                None => Ok(()),
+            }
+        })
+        .await
     }
 
     /// Walks the audit's chain from its first entry to its head and says where it is broken first, with a word on the progress every

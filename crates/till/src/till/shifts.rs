@@ -1,8 +1,8 @@
 //! Shifts and their drawer.
 
 use crate::{
-    Count, Counted, DrawerMove, NewDrawerMove, Shift, ShiftOpening, ShiftReport, Till, TillError, shifts,
-    shifts::drawer,
+    Count, Counted, DrawerMove, NewDrawerMove, Right, Shift, ShiftOpening, ShiftReport, Till, TillError, rights,
+    shifts, shifts::drawer,
 };
 
 impl Till {
@@ -14,12 +14,27 @@ impl Till {
         self.read(shifts::open_now).await
     }
 
-    /// Closed shifts, the newest first, before a number; at most 500.
+    /// Closed shifts, the newest first, before a number; at most 500. What a drawer should have held, and how much was too much or missing,
+    /// only for who may see reports: who counts must not know. Seen by another's PIN it leaves an entry in the audit.
     ///
     /// # Errors
-    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read; with another's PIN also
+    /// [`TillError::NotAllowed`] and [`TillError::Locked`].
     pub async fn closed_shifts(&self, before: Option<i64>, limit: u32) -> Result<Vec<Shift>, TillError> {
-        self.read(move |conn| shifts::closed(conn, before, limit)).await
+        if self.has_approval() {
+            return self
+                .change(move |tx, signature| {
+                    shifts::see(tx, signature)?;
+                    shifts::closed(tx, before, limit, true)
+                })
+                .await;
+        }
+        let signature = self.signature();
+        self.read(move |conn| {
+            let is_seen = rights::may_see(conn, &signature, Right::ShiftReport)?;
+            shifts::closed(conn, before, limit, is_seen)
+        })
+        .await
     }
 
     /// Opens a shift with what is in the drawer. From the first one on cash is only taken while one is open. The same intent again gives
