@@ -203,7 +203,8 @@ async fn take(scene: &Scene, sale: &Sale, step: &Step) -> Checked {
         }
         Step::Cancel(which) => {
             let made = till.returns(sale.id).await?;
-            let legs: Vec<_> = made.iter().flat_map(|made| &made.legs).filter_map(|leg| leg.operation.clone()).collect();
+            let legs: Vec<_> =
+                made.iter().flat_map(|made| &made.legs).filter_map(|leg| leg.operation.clone()).collect();
             if let Some(operation) = one(&legs, which) {
                 allowed(till.cancel(operation.key).await)?;
             }
@@ -324,7 +325,7 @@ async fn play(story: Story) -> Checked {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn no_money_goes_back_that_never_came_in_and_all_that_did_does(story in story()) {
