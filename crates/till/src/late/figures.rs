@@ -18,7 +18,7 @@ pub struct LateTotal {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LateFigures {
-    /// Declined then, whatever became of them since: what was to be collected and what of it came back before.
+    /// Declined then, whatever became of them since: the whole of those payments, also where some of their goods were back or are.
     pub declined: LateTotal,
     /// Collected then, after they were declined.
     pub collected: LateTotal,

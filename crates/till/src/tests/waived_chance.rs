@@ -325,7 +325,7 @@ async fn play(story: Story) -> Checked {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn no_money_goes_back_that_never_came_in_and_all_that_did_does(story in story()) {
