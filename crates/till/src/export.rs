@@ -2,15 +2,17 @@
 
 mod csv;
 mod sales;
+mod taxes;
 
 use crate::{AuditEntry, Operation, OperationQuery, TillError, amounts::format_amount, audit, operations};
 use csv::Csv;
 use jiff::Timestamp;
 use outbox::ExportError;
 use rusqlite::{Connection, OptionalExtension as _};
-use sales::{SALES, TAXES};
+use sales::SALES;
 use serde::Serialize;
 use std::io::{self, Write};
+use taxes::TAXES;
 
 /// Rows that are read at a time.
 const PAGE: u32 = 500;
@@ -53,7 +55,7 @@ pub(crate) fn export(
             Err(ExportError::Io(error)) => return Err(TillError::Export(error)),
         },
         (Exported::Sales, ExportFormat::Json) => sales::each(conn, |sale| json(out, sale)),
-        (Exported::Taxes, ExportFormat::Json) => sales::each_tax(conn, |entry| json(out, entry)),
+        (Exported::Taxes, ExportFormat::Json) => taxes::each(conn, |entry| json(out, entry)),
         (Exported::Audit, ExportFormat::Json) => entries(conn, |entry| json(out, entry)),
         (Exported::Sales, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &SALES).map_err(TillError::Export)?;
@@ -61,7 +63,7 @@ pub(crate) fn export(
         }
         (Exported::Taxes, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &TAXES).map_err(TillError::Export)?;
-            sales::each_tax(conn, |entry| csv.row(&entry.cells()))
+            taxes::each(conn, |entry| csv.row(&entry.cells()))
         }
         (Exported::Payments, ExportFormat::Csv) => {
             let mut csv = Csv::begin(out, &PAYMENTS).map_err(TillError::Export)?;

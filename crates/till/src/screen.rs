@@ -15,6 +15,9 @@ const TEXT_PERCENT: std::ops::RangeInclusive<u16> = 100..=200;
 /// After how long with nobody there the till may lock, in seconds: less would lock it between two articles.
 const LOCK_AFTER_S: std::ops::RangeInclusive<u32> = 15..=86_400;
 
+/// Characters that a scanner may send before a code at most.
+const SCANNER_PREFIX_CHARS_MAX: usize = 4;
+
 /// Light or dark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +43,8 @@ pub struct ScreenSettings {
     pub text_percent: u16,
     /// After how many seconds with nobody there the till locks, 15 to 86,400; none where it does not by itself.
     pub lock_after_s: Option<u32>,
+    /// What a scanner sends before each code, 1 to 4 characters; none where it is told from a hand by its speed alone.
+    pub scanner_prefix: Option<String>,
     /// What each key does.
     pub keys: KeyBindings,
 }
@@ -51,6 +56,7 @@ impl Default for ScreenSettings {
             theme: Theme::System,
             text_percent: 100,
             lock_after_s: None,
+            scanner_prefix: None,
             keys: KeyBindings::default(),
         }
     }
@@ -64,7 +70,23 @@ impl ScreenSettings {
         if self.lock_after_s.is_some_and(|after_s| !LOCK_AFTER_S.contains(&after_s)) {
             return Err(TillError::InvalidSetting("the till locks by itself after 15 seconds to a day"));
         }
+        let fits = |prefix: &String| {
+            (1..=SCANNER_PREFIX_CHARS_MAX).contains(&prefix.chars().count())
+                && !prefix.starts_with(char::is_alphanumeric)
+                && !prefix.contains(char::is_whitespace)
+        };
+        if !self.scanner_prefix.as_ref().is_none_or(fits) {
+            return Err(TillError::InvalidSetting(
+                "a scanner's prefix has 1 to 4 characters, the first no letter or digit, and no space",
+            ));
+        }
         Ok(())
+    }
+
+    /// Whether the two are worked alike, however they look.
+    fn is_worked_as(&self, other: &Self) -> bool {
+        (&self.keys, self.lock_after_s, &self.scanner_prefix)
+            == (&other.keys, other.lock_after_s, &other.scanner_prefix)
     }
 }
 
@@ -85,10 +107,10 @@ pub(crate) fn read(conn: &Connection) -> Result<ScreenSettings, TillError> {
     }))
 }
 
-/// Saves them. How it looks is anybody's who is logged in; what keys do and when it locks is for who may change settings.
+/// Saves them. How it looks is anybody's who is logged in; what keys and scanner do and when it locks is for who may change settings.
 pub(crate) fn save(tx: &Connection, signature: &Signature, after: &ScreenSettings) -> Result<(), TillError> {
     let before = read(tx)?;
-    let signature = &if (&before.keys, before.lock_after_s) == (&after.keys, after.lock_after_s) {
+    let signature = &if before.is_worked_as(after) {
         rights::acting(tx, signature)?
     } else {
         rights::allow(tx, signature, Right::Settings, Measure::Whole)?

@@ -18,6 +18,7 @@ async fn the_window_looks_as_it_was_set_and_as_in_a_new_till_before() -> Checked
         theme: Theme::Dark,
         text_percent: 200,
         lock_after_s: Some(300),
+        scanner_prefix: Some("]C1".to_owned()),
         keys: KeyBindings::new(keys)?,
     };
     scene.till.save_screen_settings(set.clone()).await?;
@@ -37,6 +38,9 @@ async fn the_window_looks_as_it_was_set_and_as_in_a_new_till_before() -> Checked
         ScreenSettings { text_percent: 201, ..set.clone() },
         ScreenSettings { lock_after_s: Some(14), ..set.clone() },
         ScreenSettings { lock_after_s: Some(86_401), ..set.clone() },
+        ScreenSettings { scanner_prefix: Some(String::new()), ..set.clone() },
+        ScreenSettings { scanner_prefix: Some("~~~~~".to_owned()), ..set.clone() },
+        ScreenSettings { scanner_prefix: Some("4".to_owned()), ..set.clone() },
     ] {
         let refused = scene.till.save_screen_settings(wrong).await;
         assert!(matches!(refused, Err(TillError::InvalidSetting(_))), "{refused:?}");
@@ -63,7 +67,11 @@ async fn how_it_looks_is_anybodys_and_what_keys_do_is_for_who_may_change_setting
     let mut keys = BTreeMap::from(KeyBindings::default());
     keys.insert(Command::Pay, vec!["F11".parse::<Shortcut>()?]);
     let other_keys = ScreenSettings { keys: KeyBindings::new(keys)?, ..large.clone() };
-    for wish in [other_keys.clone(), ScreenSettings { lock_after_s: Some(60), ..large }] {
+    for wish in [
+        other_keys.clone(),
+        ScreenSettings { lock_after_s: Some(60), ..large.clone() },
+        ScreenSettings { scanner_prefix: Some("~".to_owned()), ..large },
+    ] {
         let refused = till.save_screen_settings(wish).await;
         assert!(matches!(refused, Err(TillError::NotAllowed(_))), "{refused:?}");
     }

@@ -14,7 +14,7 @@ impl Till {
     /// Has the window look and work so from now on. Language, theme and size of text are anybody's who is logged in.
     ///
     /// # Errors
-    /// [`TillError::InvalidSetting`]; [`TillError::NotAllowed`] where keys or the time after which it locks are other ones and who acts
+    /// [`TillError::InvalidSetting`]; [`TillError::NotAllowed`] where keys, the scanner's prefix or the time after which it locks are other ones and who acts
     /// may not change settings; [`TillError::Locked`], [`TillError::Storage`].
     pub async fn save_screen_settings(&self, settings: ScreenSettings) -> Result<(), TillError> {
         self.change(move |tx, signature| screen::save(tx, signature, &settings)).await
