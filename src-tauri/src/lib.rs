@@ -14,6 +14,8 @@ mod error;
 mod events;
 mod failure;
 mod folder;
+mod guard;
+mod lab;
 mod log;
 mod shop;
 mod window;

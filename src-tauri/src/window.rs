@@ -3,9 +3,13 @@
 use std::{process::ExitCode, sync::Mutex};
 
 use anyhow::{Result, ensure};
-use tauri::{App, AppHandle, RunEvent, WebviewWindowBuilder, async_runtime};
+use tauri::{App, AppHandle, Manager, RunEvent, WebviewWindowBuilder, Window, WindowEvent, async_runtime};
 
-use crate::{bindings, events, failure, shop::Shop};
+use crate::{
+    bindings, events, failure,
+    guard::{self, CloseGuard},
+    shop::Shop,
+};
 
 /// Looks whether this program was built with its window in it. A program without one compiles all the same, so that the
 /// rest can be worked on.
@@ -29,10 +33,13 @@ pub(crate) fn embedded() -> Result<()> {
 pub(crate) fn show(shop: Shop) -> Result<ExitCode> {
     let bindings = bindings::builder();
     let told = shop.till.subscribe();
-    let (till, bank) = (shop.till.clone(), shop.bank.clone());
+    let (till, bank, lab) = (shop.till.clone(), shop.bank.clone(), shop.lab.clone());
     let app = tauri::Builder::default()
         .manage(till.clone())
         .manage(bank)
+        .manage(lab)
+        .manage(CloseGuard::default())
+        .on_window_event(watch)
         .invoke_handler(bindings.invoke_handler())
         .setup(move |app| {
             bindings.mount_events(app);
@@ -63,6 +70,14 @@ pub(crate) fn show(shop: Shop) -> Result<ExitCode> {
         }
     });
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+fn watch(window: &Window, event: &WindowEvent) {
+    if let WindowEvent::CloseRequested { api, .. } = event
+        && !guard::may_close(window.app_handle())
+    {
+        api.prevent_close();
+    }
 }
 
 fn open(app: &App) -> tauri::Result<()> {
