@@ -72,3 +72,34 @@ pub(crate) fn close(app: &AppHandle) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_wish_to_close_is_one_and_a_later_one_is_a_first() {
+        let guard = CloseGuard::default();
+        let start = Instant::now();
+        assert!(!guard.is_second(start));
+        assert!(guard.is_second(start + Duration::from_secs(9)));
+        let stayed = CloseGuard::default();
+        assert!(!stayed.is_second(start));
+        assert!(!stayed.is_second(start + ASKED_TWICE), "somebody chose Stay, and works on");
+        assert!(stayed.is_second(start + ASKED_TWICE + Duration::from_secs(1)));
+    }
+
+    #[tokio::test]
+    async fn only_what_is_unsettled_is_asked_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let till = Till::open(folder.path()).unwrap();
+        assert!(question(till.summary().await.unwrap()).is_none());
+        let sale = till.add_article("BAK-201", None).await.unwrap();
+        let begun = till.begin_tender(sale.id).await.unwrap();
+        let card = "tok_visa".to_owned();
+        let payment = till::CardPayment { tender_id: begun.tender_id, sale_id: sale.id, amount: begun.due, card };
+        till.pay_card(payment).await.unwrap();
+        let CloseRequested { unsettled, amounts } = question(till.summary().await.unwrap()).unwrap();
+        assert_eq!((unsettled, amounts[0].amount), (1, crate::dto::Minor(185)));
+    }
+}
