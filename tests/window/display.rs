@@ -8,7 +8,6 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use x11rb::{
-    connection::Connection as _,
     protocol::xproto::{ClientMessageEvent, ConnectionExt as _, EventMask},
     wrapper::ConnectionExt as _,
 };
