@@ -3,10 +3,14 @@ import { formatAmount, formatMoney, tagOf, type Locale } from './money';
 import { ageOf, formatClock, formatDateTime } from './time';
 
 export type Theme = 'system' | 'light' | 'dark';
+/** Of what the text has by itself, in percent. */
+export type TextSize = '100' | '125' | '150' | '200';
 
 const THEME = 'kassa.theme';
 const LANGUAGE = 'kassa.language';
-const themes: readonly Theme[] = ['system', 'light', 'dark'];
+const TEXT_SIZE = 'kassa.text-size';
+export const themes: readonly Theme[] = ['system', 'light', 'dark'];
+export const textSizes: readonly TextSize[] = ['100', '125', '150', '200'];
 
 /** Storage may be switched off in a browser; the window then forgets and goes on. */
 function recall(name: string): string | null {
@@ -25,10 +29,11 @@ function keep(name: string, value: string): void {
   }
 }
 
-/** Language and theme of this window, and everything that is formatted by them. */
+/** Language, theme and text size of this window, and everything that is formatted by them. */
 export class Preferences {
   locale = $state<Locale>('en');
   theme = $state<Theme>('system');
+  textSize = $state<TextSize>('100');
   #systemDark = $state(false);
 
   text: Catalogue = $derived(catalogues[this.locale]);
@@ -40,19 +45,26 @@ export class Preferences {
     this.locale = language.startsWith('ru') ? 'ru' : 'en';
     const theme = recall(THEME);
     this.theme = themes.find((each) => each === theme) ?? 'system';
+    const size = recall(TEXT_SIZE);
+    this.textSize = textSizes.find((each) => each === size) ?? '100';
     const system = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
     this.#systemDark = system?.matches ?? false;
     system?.addEventListener('change', (event) => (this.#systemDark = event.matches));
   }
 
-  switchLanguage(): void {
-    this.locale = this.locale === 'en' ? 'ru' : 'en';
-    keep(LANGUAGE, this.locale);
+  chooseLanguage(locale: Locale): void {
+    this.locale = locale;
+    keep(LANGUAGE, locale);
   }
 
-  nextTheme(): void {
-    this.theme = themes[(themes.indexOf(this.theme) + 1) % themes.length] ?? 'system';
-    keep(THEME, this.theme);
+  chooseTheme(theme: Theme): void {
+    this.theme = theme;
+    keep(THEME, theme);
+  }
+
+  chooseTextSize(size: TextSize): void {
+    this.textSize = size;
+    keep(TEXT_SIZE, size);
   }
 
   amount(amount: number, currency: string): string {

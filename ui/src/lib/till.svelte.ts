@@ -4,12 +4,15 @@ import { asCommandError, type Backend } from './backend';
 import { CatalogueStore } from './catalogue.svelte';
 import { Clock } from './clock.svelte';
 import { Guard } from './guard.svelte';
+import { LabStore } from './lab.svelte';
 import { PaymentStore } from './payment.svelte';
+import { PeopleStore } from './people.svelte';
 import { Preferences } from './preferences.svelte';
 import { QueueStore } from './queue.svelte';
 import { SaleStore } from './sale.svelte';
+import { Tour } from './tour.svelte';
 import { Trouble } from './trouble.svelte';
-import type { AppInfo, CommandError } from './types';
+import type { AppInfo, CloseRequested, CommandError } from './types';
 
 /** How often the window looks at a payment that it shows and that is still open. */
 const POLL_MS = 2000;
@@ -18,7 +21,10 @@ const GLANCE_MS = 10_000;
 /** How often the window tries whether the till can save again. */
 const PROBE_MS = 3000;
 
-export type Screen = 'sale' | 'payments';
+/** How often the bank lab's books are read, while somebody watches them. */
+const LAB_MS = 700;
+
+export type Screen = 'sale' | 'payments' | 'lab';
 
 /** Everything that the window knows, wired to one backend. */
 export class Till {
@@ -27,6 +33,10 @@ export class Till {
   screen = $state<Screen>('sale');
   /** Dialogs that cover the screen; the screen's own keys rest meanwhile. */
   dialogs = $state(0);
+  /** Somebody wants to close the window while these are not settled. */
+  closing = $state.raw<CloseRequested | null>(null);
+  /** A lab there is where the bundled bank runs, and nowhere else. */
+  hasLab = $derived(this.info?.bank.bundled ?? false);
 
   readonly preferences = new Preferences();
   readonly clock = new Clock();
@@ -36,12 +46,18 @@ export class Till {
   readonly sale: SaleStore;
   readonly queue: QueueStore;
   readonly payment: PaymentStore;
+  readonly people: PeopleStore;
+  readonly lab: LabStore;
+  readonly tour: Tour;
 
   constructor(readonly backend: Backend) {
     this.catalogue = new CatalogueStore(backend, this.trouble);
     this.sale = new SaleStore(backend, this.trouble);
     this.queue = new QueueStore(backend, this.trouble);
     this.payment = new PaymentStore(backend, this.trouble, this.sale, this.queue, this.clock);
+    this.people = new PeopleStore(backend, this.trouble);
+    this.lab = new LabStore(backend, this.trouble);
+    this.tour = new Tour(this.lab, (screen) => this.go(screen));
   }
 
   /** Loads what the first screen needs and follows the till's events; the result ends that. */
@@ -54,6 +70,7 @@ export class Till {
     };
     every(POLL_MS, () => this.payment.poll());
     every(GLANCE_MS, () => Promise.all([this.queue.load(), this.screen === 'payments' ? this.queue.look() : null]));
+    every(LAB_MS, () => (this.hasLab && (this.screen === 'lab' || this.tour.running) ? this.lab.look() : undefined));
     every(PROBE_MS, () => (this.trouble.storage ? this.probe() : undefined));
 
     void this.#follow().then((stop) => (stopped ? stop() : stops.push(stop)));
@@ -68,7 +85,7 @@ export class Till {
     this.startError = null;
     try {
       this.info = await this.backend.appInfo();
-      await Promise.all([this.#openSale(), this.catalogue.load(), this.queue.load()]);
+      await Promise.all([this.#openSale(), this.catalogue.load(), this.queue.load(), this.people.load()]);
     } catch (thrown) {
       this.startError = asCommandError(thrown);
     }
@@ -96,6 +113,12 @@ export class Till {
   go(screen: Screen): void {
     this.screen = screen;
     if (screen === 'payments') void this.queue.list();
+    if (screen === 'lab') void this.lab.look();
+  }
+
+  /** Closes the window although payments are not settled: they go on at the next start. */
+  async closeAnyway(): Promise<void> {
+    await this.trouble.write(() => this.backend.closeAnyway());
   }
 
   async details(key: string): Promise<void> {
@@ -110,6 +133,7 @@ export class Till {
           this.queue.changed(operation);
           this.payment.changed(operation);
         },
+        closeRequested: (asked) => (this.closing = asked),
         summaryChanged: (summary) => this.queue.told(summary),
         saleChanged: ({ saleId }) => {
           void this.payment.saleChanged(saleId);

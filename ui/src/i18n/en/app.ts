@@ -1,6 +1,7 @@
 // The app around the sale, in English.
 
 import type { Age } from '../../lib/time';
+import { count } from './words';
 
 export const app = {
   app: {
@@ -15,11 +16,19 @@ export const app = {
     notCopied: 'Not copied. Select the text instead.',
     dismiss: 'Dismiss',
   },
-  nav: { sale: 'Sale', payments: 'Payments' },
+  nav: { sale: 'Sale', payments: 'Payments', lab: 'Bank lab' },
   top: {
-    language: 'Switch to Russian',
-    languageCode: 'EN',
-    theme: { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' },
+    look: 'Language and look',
+    lock: 'Lock',
+    backlog: (settled: number, total: number) => `After the outage: ${settled} of ${total} settled`,
+    lockPerson: (name: string) => `${name}. Lock the till`,
+  },
+  look: {
+    title: 'Language and look',
+    language: 'Language',
+    theme: 'Theme',
+    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    textSize: 'Size of text',
   },
   age: (age: Age): string => {
     switch (age.unit) {
@@ -43,6 +52,16 @@ export const app = {
     paused: (n: number) => (n === 0 ? 'Paused' : `Paused, ${n} waiting`),
     attention: (n: number) => (n === 1 ? '1 needs a look' : `${n} need a look`),
   },
+  close: {
+    headline: (n: number) => `${count(n, 'payment', 'payments')} not yet settled`,
+    second: 'They stay safe and go on at next start.',
+    stay: 'Stay',
+    anyway: 'Close anyway',
+  },
+  progress: {
+    of: (value: number, total: number) => `${value} of ${total}`,
+    going: (value: number) => `${value} so far`,
+  },
   keypad: {
     label: 'Keypad',
     backspace: 'Delete last digit',
@@ -57,19 +76,5 @@ export const app = {
     detailsHint: 'Free some space or make the folder writable. Payments open again by themselves.',
     folder: 'Folder',
     reason: 'Reason',
-  },
-  error: {
-    storage: 'This till cannot save.',
-    'sale-changed': 'The sale changed meanwhile. Here it is as it stands now.',
-    'sale-frozen': 'This sale is under payment and cannot be changed.',
-    'unknown-article': 'This article is not in the catalogue.',
-    'invalid-quantity': 'This quantity does not work for this article.',
-    'invalid-card': 'This is not what the card reader gives. Use the reader; never type a card number.',
-    'invalid-amount': 'This amount does not work. Check what was typed.',
-    'over-due': 'That is more than what is due.',
-    'intent-reused': 'This payment was already made with other figures. Look at it in Payments.',
-    'not-found': 'It is not there any more.',
-    'no-bank': 'No bank is set up for this till. Take cash.',
-    internal: 'Something went wrong inside the till. Look at Payments before charging again.',
   },
 };

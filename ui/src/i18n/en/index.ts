@@ -2,10 +2,12 @@
 // lacks one of its texts does not pass the type check.
 
 import { app } from './app';
+import { errors } from './errors';
+import { lab } from './lab';
 import { sale } from './sale';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const en = { ...app, ...sale, ...pay, ...payments };
+export const en = { ...app, ...errors, ...lab, ...sale, ...pay, ...payments };
 
 export type Catalogue = typeof en;

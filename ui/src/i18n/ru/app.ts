@@ -2,8 +2,9 @@
 
 import type { Age } from '../../lib/time';
 import type { Catalogue } from '../en';
+import { forms } from './words';
 
-export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keypad' | 'storage' | 'error'> = {
+export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'look' | 'close' | 'progress' | 'age' | 'chip' | 'keypad' | 'storage'> = {
   app: {
     name: 'Kassa',
     nav: 'Экраны',
@@ -16,11 +17,19 @@ export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keyp
     notCopied: 'Не скопировано. Выделите текст сами.',
     dismiss: 'Убрать',
   },
-  nav: { sale: 'Продажа', payments: 'Платежи' },
+  nav: { sale: 'Продажа', payments: 'Платежи', lab: 'Лаборатория банка' },
   top: {
-    language: 'Переключить на английский',
-    languageCode: 'RU',
-    theme: { system: 'Тема: как в системе', light: 'Тема: светлая', dark: 'Тема: тёмная' },
+    look: 'Язык и вид',
+    lock: 'Заблокировать',
+    backlog: (settled: number, total: number) => `После сбоя связи: проведено ${settled} из ${total}`,
+    lockPerson: (name: string) => `${name}. Заблокировать кассу`,
+  },
+  look: {
+    title: 'Язык и вид',
+    language: 'Язык',
+    theme: 'Тема',
+    themes: { system: 'Как в системе', light: 'Светлая', dark: 'Тёмная' },
+    textSize: 'Размер текста',
   },
   age: (age: Age): string => {
     switch (age.unit) {
@@ -44,6 +53,16 @@ export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keyp
     paused: (n: number) => (n === 0 ? 'Отправка на паузе' : `На паузе, ждёт: ${n}`),
     attention: (n: number) => `Нужно разобраться: ${n}`,
   },
+  close: {
+    headline: (n: number) => `${n} ${forms(n, 'платёж ещё не завершён', 'платежа ещё не завершены', 'платежей ещё не завершены')}`,
+    second: 'Они сохранены и продолжатся при следующем запуске.',
+    stay: 'Остаться',
+    anyway: 'Всё равно закрыть',
+  },
+  progress: {
+    of: (value: number, total: number) => `${value} из ${total}`,
+    going: (value: number) => `уже ${value}`,
+  },
   keypad: { label: 'Клавиатура', backspace: 'Стереть цифру', decimal: 'Запятая' },
   storage: {
     headline: 'Касса не может сохранять. Оплата заблокирована.',
@@ -54,19 +73,5 @@ export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keyp
     detailsHint: 'Освободите место или разрешите запись в папку. Оплата откроется сама.',
     folder: 'Папка',
     reason: 'Причина',
-  },
-  error: {
-    storage: 'Касса не может сохранять.',
-    'sale-changed': 'Чек тем временем изменился. Вот он, как есть сейчас.',
-    'sale-frozen': 'По этому чеку идёт оплата, менять его нельзя.',
-    'unknown-article': 'Такого товара нет в каталоге.',
-    'invalid-quantity': 'Такое количество для этого товара не подходит.',
-    'invalid-card': 'Это не то, что даёт терминал. Приложите карту к нему, номер карты не вводите.',
-    'invalid-amount': 'Такая сумма не подходит. Проверьте, что набрано.',
-    'over-due': 'Это больше, чем нужно оплатить.',
-    'intent-reused': 'Этот платёж уже проведён с другой суммой. Посмотрите его в разделе «Платежи».',
-    'not-found': 'Этого уже нет.',
-    'no-bank': 'Банк для этой кассы не настроен. Примите наличные.',
-    internal: 'В кассе что-то пошло не так. Прежде чем списывать снова, загляните в «Платежи».',
   },
 };

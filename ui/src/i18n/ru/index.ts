@@ -1,7 +1,9 @@
 import type { Catalogue } from '../en';
 import { app } from './app';
+import { errors } from './errors';
+import { lab } from './lab';
 import { sale } from './sale';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const ru: Catalogue = { ...app, ...sale, ...pay, ...payments };
+export const ru: Catalogue = { ...app, ...errors, ...lab, ...sale, ...pay, ...payments };
