@@ -5,6 +5,7 @@
 import type { Backend, TillEvents } from './backend';
 import { demoArticles, demoCategories } from './memory-catalogue';
 import { cards, grossOf, receiptOf, sum, summaryOf, taxIn } from './memory-figures';
+import { MemoryLab } from './memory-lab';
 import { decimalsOf } from './money';
 import { fromThousandths, toThousandths } from './quantity';
 import type {
@@ -12,10 +13,13 @@ import type {
   Article,
   CommandError,
   ErrorCode,
+  LabFaultRule,
+  LabState,
   Operation,
   OperationState,
   Receipt,
   Sale,
+  Session,
   Summary,
   Tender,
   TimelineEntry,
@@ -44,6 +48,12 @@ export class MemoryBackend implements Backend {
   /** While set, every command that writes something fails with it. */
   storageFault: string | null = null;
   readonly currency: string;
+  /** The lab of the bundled bank; with `bundled` off the till asks a bank of its own. */
+  readonly lab = new MemoryLab();
+  bundled = true;
+  /** Who stands at the till; nobody is known where there are no people. */
+  who: Session = { locked: false, person: null };
+  closed = false;
 
   #bank: BankScript;
   #answerAfterMs: number;
@@ -118,7 +128,7 @@ export class MemoryBackend implements Backend {
       currency: this.currency,
       decimals: decimalsOf(this.currency),
       cashStep: 1,
-      bank: { bundled: true, address: 'http://127.0.0.1:8460' },
+      bank: { bundled: this.bundled, address: this.bundled ? 'http://127.0.0.1:8460' : 'https://bank.example' },
       testCards: [
         { token: 'tok_visa', label: 'Visa ·· 4242', outcome: 'approves' },
         { token: 'tok_mastercard', label: 'Mastercard ·· 4444', outcome: 'approves' },
@@ -335,7 +345,7 @@ export class MemoryBackend implements Backend {
   async retryNow(key: string | null): Promise<void> {
     this.counts.retryNow += 1;
     for (const operation of this.#operations.values()) {
-      if ((key === null || key === operation.key) && (operation.state === 'unknown' || operation.state === 'saved'))
+      if ((key === null || key === operation.key) && (operation.state === 'unknown' || operation.state === 'saved' || operation.lastAnswer === 'in-progress'))
         this.#runBank(operation.key, this.#cardOfKey.get(operation.key) ?? 'tok_visa');
     }
   }
@@ -348,6 +358,59 @@ export class MemoryBackend implements Backend {
     this.#save();
   }
 
+  async session(): Promise<Session> {
+    return this.who;
+  }
+
+  async lock(): Promise<Session> {
+    this.#save();
+    this.who = { locked: true, person: null };
+    return this.who;
+  }
+
+  async closeAnyway(): Promise<void> {
+    this.closed = true;
+  }
+
+  /** As the shell does: somebody wants to close, and payments are not settled. */
+  askToClose(): void {
+    const { unsettled, amounts } = this.#summary();
+    this.#listeners.forEach((each) => each.closeRequested({ unsettled, amounts }));
+  }
+
+  async labState(): Promise<LabState> {
+    this.#labOnly();
+    return this.lab.state(this.made, this.currency);
+  }
+
+  async labSetFaults(faults: LabFaultRule[]): Promise<void> {
+    this.#labOnly();
+    if (!this.lab.running) throw refuse('lab-refused', 'the bank is stopped: start it first');
+    this.lab.set(faults);
+  }
+
+  async labClear(): Promise<void> {
+    this.#labOnly();
+    this.lab.clear();
+    await this.retryNow(null);
+  }
+
+  async labDrain(): Promise<void> {
+    this.#labOnly();
+    if (!this.lab.running) throw refuse('lab-refused', 'the bank is stopped: start it first');
+    this.lab.counts.drain += 1;
+  }
+
+  async labBankStop(): Promise<void> {
+    this.#labOnly();
+    this.lab.stop();
+  }
+
+  async labBankStart(): Promise<void> {
+    this.#labOnly();
+    this.lab.start();
+  }
+
   async listen(handlers: TillEvents): Promise<() => void> {
     this.#listeners.add(handlers);
     return () => this.#listeners.delete(handlers);
@@ -357,6 +420,10 @@ export class MemoryBackend implements Backend {
 
   #id(of: string): string {
     return `${of}-${this.#next++}`;
+  }
+
+  #labOnly(): void {
+    if (!this.bundled) throw refuse('no-lab', 'the till asks a bank of its own');
   }
 
   #save(): void {
@@ -491,6 +558,8 @@ export class MemoryBackend implements Backend {
     const attempts = (this.#operations.get(key)?.attempts ?? 0) + 1;
     setTimeout(() => this.settle(key, { state: 'sending', attempts }, 'sent', 'POST /v1/payments'), 30);
     setTimeout(() => {
+      const met = this.lab.meet(key);
+      if (met) return this.settle(key, met.outcome, met.event, met.detail);
       const due = new Date(Date.now() + 8000).toISOString();
       const declines = cards[card] === undefined ? 'unknown_card' : cards[card].declines;
       if (script === 'silent') this.settle(key, { state: 'unknown', lastAnswer: 'time-out', dueAt: due }, 'answer', 'time-out');

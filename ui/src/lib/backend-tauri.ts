@@ -49,11 +49,36 @@ export const tauriBackend: Backend = {
     await data(commands.probeStorage());
   },
 
+  session: () => data(commands.session()),
+  lock: () => data(commands.lock()),
+  closeAnyway: async () => {
+    await data(commands.closeAnyway());
+  },
+
+  labState: () => data(commands.labState()),
+  labSetFaults: async (faults) => {
+    await data(commands.labSetFaults(faults));
+  },
+  labClear: async () => {
+    await data(commands.labClear());
+  },
+  labDrain: async () => {
+    await data(commands.labDrain());
+  },
+  labBankStop: async () => {
+    await data(commands.labBankStop());
+  },
+  labBankStart: async () => {
+    await data(commands.labBankStart());
+  },
+
   async listen(handlers: TillEvents) {
     const stops = await Promise.all([
       events.operationChanged.listen(({ payload }) => handlers.operationChanged(payload)),
       events.summaryChanged.listen(({ payload }) => handlers.summaryChanged(payload)),
       events.saleChanged.listen(({ payload }) => handlers.saleChanged(payload)),
+      events.sessionChanged.listen(() => handlers.sessionChanged()),
+      events.closeRequested.listen(({ payload }) => handlers.closeRequested(payload)),
     ]);
     return () => stops.forEach((stop) => stop());
   },

@@ -9,13 +9,17 @@ import type {
   CashPayment,
   CashTaken,
   Category,
+  CloseRequested,
   CommandError,
   ErrorCode,
+  LabFaultRule,
+  LabState,
   Operation,
   OperationPage,
   OperationQuery,
   Receipt,
   Sale,
+  Session,
   Summary,
   TimelineEntry,
 } from './types';
@@ -24,6 +28,10 @@ export type TillEvents = {
   operationChanged: (operation: Operation) => void;
   summaryChanged: (summary: Summary) => void;
   saleChanged: (change: { saleId: string }) => void;
+  /** Somebody logged in, or the till was locked: ask who it is. */
+  sessionChanged: () => void;
+  /** Somebody wants to close the window while these are not settled. */
+  closeRequested: (asked: CloseRequested) => void;
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
@@ -56,6 +64,21 @@ export interface Backend {
   summary(): Promise<Summary>;
   /** A write that reaches the disk: resolves where the till can save, and changes nothing. */
   probeStorage(): Promise<void>;
+
+  session(): Promise<Session>;
+  lock(): Promise<Session>;
+  /** Closes the window, whatever is not settled: it goes on at the next start. */
+  closeAnyway(): Promise<void>;
+
+  /** All but `labState` fail with `lab-refused` where the bank does not do it; each with `no-lab` where there is none. */
+  labState(): Promise<LabState>;
+  labSetFaults(faults: LabFaultRule[]): Promise<void>;
+  /** Ends every fault, and lets go what hangs. */
+  labClear(): Promise<void>;
+  /** Empties the account of one test card. */
+  labDrain(): Promise<void>;
+  labBankStop(): Promise<void>;
+  labBankStart(): Promise<void>;
 
   /** Calls the handlers from now on; the result ends that. */
   listen(handlers: TillEvents): Promise<() => void>;

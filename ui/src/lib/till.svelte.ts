@@ -70,6 +70,8 @@ export class Till {
     };
     every(POLL_MS, () => this.payment.poll());
     every(GLANCE_MS, () => Promise.all([this.queue.load(), this.screen === 'payments' ? this.queue.look() : null]));
+    // Elsewhere it is only to be seen whether somebody left a fault on.
+    every(GLANCE_MS, () => (this.hasLab ? this.lab.look() : undefined));
     every(LAB_MS, () => (this.hasLab && (this.screen === 'lab' || this.tour.running) ? this.lab.look() : undefined));
     every(PROBE_MS, () => (this.trouble.storage ? this.probe() : undefined));
 
@@ -111,6 +113,7 @@ export class Till {
   }
 
   go(screen: Screen): void {
+    if (screen === 'lab' && !this.hasLab) return;
     this.screen = screen;
     if (screen === 'payments') void this.queue.list();
     if (screen === 'lab') void this.lab.look();
@@ -133,6 +136,7 @@ export class Till {
           this.queue.changed(operation);
           this.payment.changed(operation);
         },
+        sessionChanged: () => void this.people.load(),
         closeRequested: (asked) => (this.closing = asked),
         summaryChanged: (summary) => this.queue.told(summary),
         saleChanged: ({ saleId }) => {
