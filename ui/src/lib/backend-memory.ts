@@ -54,6 +54,7 @@ export class MemoryBackend implements Backend {
   /** Who stands at the till; nobody is known where there are no people. */
   who: Session = { locked: false, person: null };
   closed = false;
+  refuseClose: ErrorCode | null = null;
 
   #bank: BankScript;
   #answerAfterMs: number;
@@ -369,7 +370,16 @@ export class MemoryBackend implements Backend {
   }
 
   async closeAnyway(): Promise<void> {
+    if (this.refuseClose !== null) throw refuse(this.refuseClose, 'the window did not close');
     this.closed = true;
+  }
+
+  tellSession(): void {
+    this.#listeners.forEach((each) => each.sessionChanged());
+  }
+
+  tellBacklog(backlog: Summary['backlog']): void {
+    this.#listeners.forEach((each) => each.summaryChanged({ ...this.#summary(), backlog }));
   }
 
   /** As the shell does: somebody wants to close, and payments are not settled. */
@@ -380,7 +390,7 @@ export class MemoryBackend implements Backend {
 
   async labState(): Promise<LabState> {
     this.#labOnly();
-    return this.lab.state(this.made, this.currency);
+    return this.lab.state(this.made);
   }
 
   async labSetFaults(faults: LabFaultRule[]): Promise<void> {
@@ -556,7 +566,7 @@ export class MemoryBackend implements Backend {
     if (this.#bank === 'manual') return;
     const script = this.#bank;
     const attempts = (this.#operations.get(key)?.attempts ?? 0) + 1;
-    setTimeout(() => this.settle(key, { state: 'sending', attempts }, 'sent', 'POST /v1/payments'), 30);
+    setTimeout(() => this.settle(key, { state: 'sending', attempts }, 'sent', 'POST /v1/payments'), Math.min(30, this.#answerAfterMs / 2));
     setTimeout(() => {
       const met = this.lab.meet(key);
       if (met) return this.settle(key, met.outcome, met.event, met.detail);

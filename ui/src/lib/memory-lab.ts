@@ -66,7 +66,7 @@ export class MemoryLab {
     return { outcome: { state, lastAnswer }, event: 'no-answer', detail: lastAnswer };
   }
 
-  state(operations: Operation[], currency: string): LabState {
+  state(operations: Operation[]): LabState {
     const shown = operations.slice(0, 20).map((operation) => this.#beside(operation));
     if (!this.running) return { running: false, faults: [], bank: null, gateway: null, operations: shown };
     const charges = shown.reduce((sum, { gateway }) => sum + (gateway?.charges ?? 0), 0);
