@@ -55,8 +55,10 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
   if (ask.has('big')) await demo.addArticle('6001', '999');
   demo.bank = (ask.get('bank') ?? 'by-card') as BankScript;
   if (ask.has('storage')) demo.storageFault = 'No space left on the disk';
+  if (ask.has('real')) demo.bundled = false;
+  if (ask.has('person')) demo.who = { locked: false, person: { id: 1, name: ask.get('person') ?? '', role: 'cashier' } };
   if (ask.has('paused')) demo.paused = ask.get('paused');
-  for (const name of ['kassa.theme', 'kassa.language']) {
+  for (const name of ['kassa.theme', 'kassa.language', 'kassa.text-size']) {
     const value = ask.get(name);
     if (value !== null) localStorage.setItem(name, value);
   }
@@ -70,6 +72,8 @@ export async function playDemo(ask: URLSearchParams): Promise<void> {
     target?.click();
     await pause(WAIT_STEP_MS);
   }
+  if (ask.has('closing')) demo?.askToClose();
+  if (ask.has('backlog')) demo?.tellBacklog({ settled: 31, total: 120 });
   const state = ask.get('state') as Operation['state'] | null;
   const newest = demo?.made[0];
   if (demo && newest && state) {

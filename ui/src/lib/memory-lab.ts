@@ -5,7 +5,7 @@ import type { LabFault, LabFaultRule, LabOperation, LabState, Operation } from '
 
 type Meeting = { outcome: Partial<Operation>; event: string; detail: string };
 
-const charging: ReadonlySet<LabFault> = new Set(['drop_after_charge', 'error_after_charge', 'truncated', 'garbage', 'foreign_amount', 'gateway_slow', 'slow', 'gateway_drop']);
+const charging: ReadonlySet<LabFault> = new Set(['drop_after_charge', 'error_after_charge', 'truncated', 'garbage', 'foreign_amount', 'slow', 'gateway_drop']);
 const answers: Record<LabFault, string> = {
   hang: 'time-out',
   slow: 'in-progress',
