@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use bank::{Bank, BankConfig, LabConfig, OpenError, Token};
 use rand::RngCore;
-use tokio::{net::TcpListener, sync::Mutex, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Runtime, sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::folder::private_folder;
@@ -20,7 +20,7 @@ const MERCHANT: &str = "demo";
 /// Bytes of chance in the run's secret.
 const SECRET_BYTES: usize = 32;
 
-/// How long a killed bank may still hold its files: its gateway first answers what runs.
+/// How long the threads of a killed bank may still hold its files and its port.
 const LET_GO_LIMIT: Duration = Duration::from_secs(15);
 const LET_GO_POLL: Duration = Duration::from_millis(50);
 
@@ -33,11 +33,37 @@ pub(crate) struct BundledBank {
     running: Mutex<Option<Running>>,
 }
 
-/// One run of it.
+/// One run of it, on threads of its own: what is killed goes with all that it was doing, and answers nobody.
 struct Running {
     gateway_url: String,
+    address: SocketAddr,
     end: CancellationToken,
     served: JoinHandle<io::Result<()>>,
+    threads: Threads,
+}
+
+/// Threads that end with all that runs on them, waited for by nobody. A runtime alone may not be dropped where ours runs.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn new() -> io::Result<Self> {
+        Ok(Self(Some(Runtime::new()?)))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<JoinHandle<Result<T>>> {
+        Ok(self.0.as_ref().context("the bundled bank was killed")?.spawn(work))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(threads) = self.0.take() {
+            threads.shutdown_background();
+        }
+    }
 }
 
 /// Where a bank that runs can be asked.
@@ -56,11 +82,9 @@ impl BundledBank {
         let folder = data_dir.join("bank");
         private_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let (database, secret) = (folder.join("bank.db"), run_secret());
-        let opened = open(&database, &secret).await?;
-        let listener = bank::listen((Ipv4Addr::LOCALHOST, 0).into()).context("no free port on loopback")?;
-        let address = listener.local_addr()?;
-        let running = Mutex::new(Some(Running::serve(opened, listener)?));
-        Ok(Self { database, secret, address, running })
+        let running = Running::start(&database, &secret, (Ipv4Addr::LOCALHOST, 0).into(), Duration::ZERO).await?;
+        let address = running.address;
+        Ok(Self { database, secret, address, running: Mutex::new(Some(running)) })
     }
 
     /// How the till asks it.
@@ -82,10 +106,10 @@ impl BundledBank {
 
     /// Ends it where it stands, as a crash would. From then on its connections are refused.
     pub(crate) async fn kill(&self) {
-        if let Some(running) = self.running.lock().await.take() {
-            running.served.abort();
-            // What it gives is that it was aborted, or had ended before.
-            let _ = running.served.await;
+        if let Some(Running { served, threads, .. }) = self.running.lock().await.take() {
+            drop(threads);
+            // What it gives is that it was ended, or had ended before.
+            let _ = served.await;
         }
     }
 
@@ -98,9 +122,7 @@ impl BundledBank {
         if running.as_ref().is_some_and(|running| !running.served.is_finished()) {
             return Ok(());
         }
-        let opened = open_once_free(&self.database, &self.secret).await?;
-        let listener = bank::listen(self.address).with_context(|| format!("{} is not free any more", self.address))?;
-        *running = Some(Running::serve(opened, listener)?);
+        *running = Some(Running::start(&self.database, &self.secret, self.address, LET_GO_LIMIT).await?);
         Ok(())
     }
 
@@ -109,9 +131,11 @@ impl BundledBank {
     /// # Errors
     /// Where it had already ended by a fault.
     pub(crate) async fn stop(&self) -> Result<()> {
-        let Some(running) = self.running.lock().await.take() else { return Ok(()) };
-        running.end.cancel();
-        Ok(running.served.await??)
+        let Some(Running { end, served, threads, .. }) = self.running.lock().await.take() else { return Ok(()) };
+        end.cancel();
+        let ended = served.await;
+        drop(threads);
+        Ok(ended??)
     }
 
     fn url(&self) -> String {
@@ -120,29 +144,42 @@ impl BundledBank {
 }
 
 impl Running {
-    fn serve(bank: Bank, listener: TcpListener) -> Result<Self> {
-        let gateway_url = bank.ready(&listener)?.gateway_url;
+    /// Opens the bank and serves it there, within a limit where the run before may not have let go of files and port yet.
+    async fn start(database: &Path, secret: &str, address: SocketAddr, limit: Duration) -> Result<Self> {
+        let threads = Threads::new().context("no threads are left for the bundled bank")?;
         let end = CancellationToken::new();
-        let served = tokio::spawn(bank.serve(listener, end.clone().cancelled_owned()));
-        Ok(Self { gateway_url, end, served })
+        let (database, secret, ended) = (database.to_owned(), bank::Secret::new(secret), end.clone());
+        let opening = threads.spawn(async move {
+            let limit = Instant::now() + limit;
+            let bank = open(&database, &secret, limit).await?;
+            let listener = listen(address, limit).await?;
+            let ready = (bank.ready(&listener)?.gateway_url, listener.local_addr()?);
+            Ok((ready, tokio::spawn(bank.serve(listener, ended.cancelled_owned()))))
+        })?;
+        let ((gateway_url, address), served) = opening.await??;
+        Ok(Self { gateway_url, address, end, served, threads })
     }
 }
 
-async fn open(database: &Path, secret: &str) -> Result<Bank, OpenError> {
-    let shared = bank::Secret::new(secret);
-    let mut config = BankConfig::new(database);
-    config.tokens = vec![Token { merchant: MERCHANT.to_owned(), secret: shared.clone() }];
-    config.lab = Some(LabConfig { secret: Some(shared), may_abort: false });
-    Bank::open(config).await
-}
-
-/// The same, where the run that was killed may not have let go of the files yet.
-async fn open_once_free(database: &Path, secret: &str) -> Result<Bank, OpenError> {
-    let limit = Instant::now() + LET_GO_LIMIT;
+async fn open(database: &Path, secret: &bank::Secret, limit: Instant) -> Result<Bank, OpenError> {
     loop {
-        match open(database, secret).await {
+        let mut config = BankConfig::new(database);
+        config.tokens = vec![Token { merchant: MERCHANT.to_owned(), secret: secret.clone() }];
+        config.lab = Some(LabConfig { secret: Some(secret.clone()), may_abort: false });
+        match Bank::open(config).await {
             Err(OpenError::Lock(_)) if Instant::now() < limit => tokio::time::sleep(LET_GO_POLL).await,
             opened => return opened,
+        }
+    }
+}
+
+async fn listen(address: SocketAddr, limit: Instant) -> Result<TcpListener> {
+    loop {
+        match bank::listen(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < limit => {
+                tokio::time::sleep(LET_GO_POLL).await;
+            }
+            listening => return listening.with_context(|| format!("no port on loopback for {address}")),
         }
     }
 }

@@ -7,6 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use x11rb::{
+    protocol::xproto::{ClientMessageEvent, ConnectionExt as _, EventMask},
+    wrapper::ConnectionExt as _,
+};
 
 use crate::harness::process::Process;
 
@@ -42,6 +46,49 @@ impl Display {
         let mut search = Command::new("xdotool");
         search.env("DISPLAY", &self.name).args(["search", "--name", title]).stdout(Stdio::null());
         Ok(search.status()?.success())
+    }
+
+    /// Clicks a window's cross, as a window manager passes that on: the window is asked to close, and may stay.
+    pub(crate) fn ask_to_close(&self, window: u32) -> Result<()> {
+        let (x11, _) = x11rb::connect(Some(&self.name))?;
+        let atom = |name: &str| anyhow::Ok(x11.intern_atom(false, name.as_bytes())?.reply()?.atom);
+        let data = [atom("WM_DELETE_WINDOW")?, x11rb::CURRENT_TIME, 0, 0, 0];
+        let wish = ClientMessageEvent::new(32, window, atom("WM_PROTOCOLS")?, data);
+        x11.send_event(false, window, EventMask::NO_EVENT, wish)?;
+        x11.sync()?;
+        Ok(())
+    }
+
+    /// The one shown window of this title.
+    pub(crate) fn window(&self, title: &str) -> Result<u32> {
+        let found = self.xdotool(&["search", "--onlyvisible", "--name", &format!("^{title}$")])?;
+        let mut ids = found.lines();
+        let id = ids.next().with_context(|| format!("no window `{title}`"))?.parse()?;
+        ensure!(ids.next().is_none(), "more than one window `{title}`: {found}");
+        Ok(id)
+    }
+
+    /// Puts a window somewhere: the corner, and the size.
+    pub(crate) fn place(&self, window: u32, [x, y, width, height]: [u32; 4]) -> Result<()> {
+        let [id, x, y, width, height] = [window, x, y, width, height].map(|number| number.to_string());
+        self.xdotool(&["windowsize", "--sync", &id, &width, &height, "windowmove", "--sync", &id, &x, &y])?;
+        Ok(())
+    }
+
+    /// Where a window is: the corner, and the size.
+    pub(crate) fn placed(&self, window: u32) -> Result<[u32; 4]> {
+        let said = self.xdotool(&["getwindowgeometry", "--shell", &window.to_string()])?;
+        let of = |name: &str| {
+            let found = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            anyhow::Ok(found.with_context(|| format!("no {name} in {said}"))?.parse()?)
+        };
+        Ok([of("X")?, of("Y")?, of("WIDTH")?, of("HEIGHT")?])
+    }
+
+    fn xdotool(&self, arguments: &[&str]) -> Result<String> {
+        let done = Command::new("xdotool").env("DISPLAY", &self.name).args(arguments).output()?;
+        ensure!(done.status.success(), "xdotool {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        Ok(String::from_utf8(done.stdout)?)
     }
 
     /// Holds a key down for a while, with the repeats that a real keyboard makes. WebDriver's keys don't repeat.

@@ -1,5 +1,6 @@
 //! What a cashier sees, and what the gateway counts: one module for each subject.
 
+mod closing;
 mod faults;
 mod sale;
 mod starts;

@@ -121,6 +121,15 @@ impl Stage {
         self.driver.app_gone(self.pid).await
     }
 
+    /// Waits until the app has ended by itself.
+    pub(crate) async fn ended(&mut self) -> Result<()> {
+        self.driver.app_gone(self.pid).await?;
+        match self.screen.take() {
+            Some(screen) => screen.abandon().await,
+            None => Ok(()),
+        }
+    }
+
     /// Starts the app once more on the same folder, beside the one that may be open.
     pub(crate) fn start_beside(&self, name: &str) -> Result<Process> {
         let mut command = Command::new(programs::app()?);

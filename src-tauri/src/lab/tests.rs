@@ -115,6 +115,8 @@ async fn a_bank_that_is_killed_refuses_and_comes_back_with_what_it_had() {
     let refused = scene.lab.set_faults(vec![LabFaultRule { fault: LabFault::Hang, times: None }]).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::LabRefused);
     scene.settled(second, State::Unknown).await;
+    let attempts = scene.till.attempts(second).await.unwrap();
+    assert!(attempts.iter().all(|attempt| attempt.answer.is_none()), "a killed bank answered: {attempts:?}");
 
     scene.lab.start().await.unwrap();
     scene.lab.start().await.unwrap();
