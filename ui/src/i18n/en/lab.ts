@@ -5,7 +5,7 @@ import { count } from './words';
 export const lab = {
   lab: {
     title: 'Bank lab',
-    intro: 'The play bank inside this program, beside the till. Make it fail, pay, and count the charges. No real money moves.',
+    intro: 'Make the play bank fail, pay, and count the charges. No real money moves.',
     loading: 'Reading the bank’s books…',
     unread: 'The bank’s books cannot be read now.',
     tillSays: 'The till says',
@@ -44,7 +44,7 @@ export const lab = {
     },
     faults: 'Make the bank fail',
     faultOn: 'Fault on',
-    noFault: 'No fault. The bank does as it should.',
+    noFault: 'No fault is on.',
     met: (n: number) => (n === 0 ? 'No request met it yet.' : `Met by ${count(n, 'request', 'requests')}.`),
     clear: 'Clear the fault',
     startBank: 'Start the bank',
@@ -75,7 +75,7 @@ export const lab = {
   tour: {
     title: 'Tour',
     offer: 'New here? Five faults, three minutes.',
-    offerHint: 'Each time you pay by card and watch the charges be counted. You can leave at any time.',
+    offerHint: 'You pay by card each time, and can leave at any time.',
     start: 'Start the tour',
     progress: (n: number, of: number) => `${n} of ${of}`,
     leave: 'Leave the tour',

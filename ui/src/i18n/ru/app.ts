@@ -17,7 +17,7 @@ export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'look' | 'close' | 'pr
     notCopied: 'Не скопировано. Выделите текст сами.',
     dismiss: 'Убрать',
   },
-  nav: { sale: 'Продажа', payments: 'Платежи', lab: 'Лаборатория банка' },
+  nav: { sale: 'Продажа', payments: 'Платежи', lab: 'Лаборатория' },
   top: {
     look: 'Язык и вид',
     lock: 'Заблокировать',
