@@ -87,7 +87,7 @@ export const lab = {
       lost: {
         name: 'The answer is lost',
         pay: 'The bank will charge the card and then drop the line. Ring something up, Pay, Visa, Charge.',
-        open: 'The gateway has charged it, and the till does not know. So it says “No answer yet”, and never “failed”.',
+        open: 'The gateway has charged it, and the till does not know. So it says “No answer yet”, and nothing worse.',
       },
       away: {
         name: 'The bank is away',
