@@ -1,20 +1,7 @@
-import { asCommandError, type Backend, type TillEvents } from './backend';
+import type { Backend, TillEvents } from './backend';
+import { tauriPay } from './backend-pay';
+import { data } from './ipc';
 import { commands, events } from './ipc.gen';
-import type { CommandError } from './types';
-
-type Answer<T> = { status: 'ok'; data: T } | { status: 'error'; error: CommandError };
-
-/** The data of an answer; whatever else comes is thrown as a `CommandError`. */
-async function data<T>(asked: Promise<Answer<T>>): Promise<T> {
-  let answer: Answer<T>;
-  try {
-    answer = await asked;
-  } catch (thrown) {
-    throw asCommandError(thrown);
-  }
-  if (answer.status === 'error') throw asCommandError(answer.error);
-  return answer.data;
-}
 
 /** The till behind the desktop shell's commands. */
 export const tauriBackend: Backend = {
@@ -30,8 +17,9 @@ export const tauriBackend: Backend = {
   newSale: () => data(commands.newSale()),
 
   beginTender: (saleId) => data(commands.beginTender(saleId)),
-  payCard: (payment) => data(commands.payCard(payment)),
-  payCash: (payment) => data(commands.payCash(payment)),
+  ...tauriPay,
+  payCard: (payment, approval) => data(commands.payCard(payment, approval)),
+  payCash: (payment, approval) => data(commands.payCash(payment, approval)),
   backToCart: (saleId) => data(commands.backToCart(saleId)),
   holdSale: (saleId) => data(commands.holdSale(saleId)),
   heldSales: () => data(commands.heldSales()),

@@ -1,5 +1,7 @@
 // The one door between the window and the till. Screens and stores know this interface only.
 
+import type { PayBackend } from './backend-pay';
+import type { PinEntry } from './ipc.gen';
 import type {
   AppInfo,
   ArticlePage,
@@ -27,7 +29,7 @@ export type TillEvents = {
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
-export interface Backend {
+export interface Backend extends PayBackend {
   appInfo(): Promise<AppInfo>;
   categories(): Promise<Category[]>;
   articles(query: ArticleQuery): Promise<ArticlePage>;
@@ -40,8 +42,8 @@ export interface Backend {
   newSale(): Promise<Sale>;
 
   beginTender(saleId: string): Promise<BegunTender>;
-  payCard(payment: CardPayment): Promise<Operation>;
-  payCash(payment: CashPayment): Promise<CashTaken>;
+  payCard(payment: CardPayment, approval: PinEntry | null): Promise<Operation>;
+  payCash(payment: CashPayment, approval: PinEntry | null): Promise<CashTaken>;
   backToCart(saleId: string): Promise<Sale>;
   holdSale(saleId: string): Promise<Sale>;
   heldSales(): Promise<Sale[]>;

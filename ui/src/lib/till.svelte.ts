@@ -1,14 +1,18 @@
 import { getContext, setContext } from 'svelte';
 
+import type { Approve } from './approval';
 import { asCommandError, type Backend } from './backend';
 import { CatalogueStore } from './catalogue.svelte';
 import { Clock } from './clock.svelte';
+import { CollectStore } from './collecting.svelte';
 import { Guard } from './guard.svelte';
+import { LateStore } from './late.svelte';
 import { PaymentStore } from './payment.svelte';
 import { Preferences } from './preferences.svelte';
 import { QueueStore } from './queue.svelte';
 import { SaleStore } from './sale.svelte';
 import { Trouble } from './trouble.svelte';
+import { VoidStore } from './voiding.svelte';
 import type { AppInfo, CommandError } from './types';
 
 /** How often the window looks at a payment that it shows and that is still open. */
@@ -36,12 +40,20 @@ export class Till {
   readonly sale: SaleStore;
   readonly queue: QueueStore;
   readonly payment: PaymentStore;
+  readonly late: LateStore;
+  readonly collecting: CollectStore;
+  readonly voiding: VoidStore;
+  /** Runs a command that may take a manager. */
+  readonly approve: Approve = (command) => this.trouble.write(() => command(null));
 
   constructor(readonly backend: Backend) {
     this.catalogue = new CatalogueStore(backend, this.trouble);
     this.sale = new SaleStore(backend, this.trouble);
     this.queue = new QueueStore(backend, this.trouble);
-    this.payment = new PaymentStore(backend, this.trouble, this.sale, this.queue, this.clock);
+    this.payment = new PaymentStore(backend, this.trouble, this.sale, this.queue, this.clock, this.approve);
+    this.late = new LateStore(backend, this.trouble, this.approve);
+    this.collecting = new CollectStore(backend, this.trouble, this.queue);
+    this.voiding = new VoidStore(backend, this.trouble, this.approve);
   }
 
   /** Loads what the first screen needs and follows the till's events; the result ends that. */
@@ -52,8 +64,8 @@ export class Till {
       const timer = setInterval(run, ms);
       stops.push(() => clearInterval(timer));
     };
-    every(POLL_MS, () => this.payment.poll());
-    every(GLANCE_MS, () => Promise.all([this.queue.load(), this.screen === 'payments' ? this.queue.look() : null]));
+    every(POLL_MS, () => Promise.all([this.payment.poll(), this.collecting.poll()]));
+    every(GLANCE_MS, () => Promise.all([this.queue.load(), this.late.load(), this.screen === 'payments' ? this.queue.look() : null]));
     every(PROBE_MS, () => (this.trouble.storage ? this.probe() : undefined));
 
     void this.#follow().then((stop) => (stopped ? stop() : stops.push(stop)));
@@ -68,7 +80,7 @@ export class Till {
     this.startError = null;
     try {
       this.info = await this.backend.appInfo();
-      await Promise.all([this.#openSale(), this.catalogue.load(), this.queue.load()]);
+      await Promise.all([this.#openSale(), this.catalogue.load(), this.queue.load(), this.late.load()]);
     } catch (thrown) {
       this.startError = asCommandError(thrown);
     }
@@ -95,7 +107,7 @@ export class Till {
 
   go(screen: Screen): void {
     this.screen = screen;
-    if (screen === 'payments') void this.queue.list();
+    if (screen === 'payments') void Promise.all([this.queue.list(), this.late.load()]);
   }
 
   async details(key: string): Promise<void> {
@@ -109,10 +121,13 @@ export class Till {
         operationChanged: (operation) => {
           this.queue.changed(operation);
           this.payment.changed(operation);
+          this.collecting.changed(operation);
+          this.late.changed(operation);
         },
         summaryChanged: (summary) => this.queue.told(summary),
         saleChanged: ({ saleId }) => {
           void this.payment.saleChanged(saleId);
+          this.late.saleChanged(saleId);
           if (this.queue.held.some((sale) => sale.id === saleId)) void this.queue.refreshHeld();
         },
       });

@@ -5,7 +5,8 @@ import { app } from './app';
 import { sale } from './sale';
 import { pay } from './pay';
 import { payments } from './payments';
+import { risk } from './risk';
 
-export const en = { ...app, ...sale, ...pay, ...payments };
+export const en = { ...app, ...sale, ...pay, ...payments, ...risk };
 
 export type Catalogue = typeof en;
