@@ -5,6 +5,7 @@
 import type { Backend, TillEvents } from './backend';
 import { demoArticles, demoCategories } from './memory-catalogue';
 import { cards, grossOf, receiptOf, sum, summaryOf, taxIn } from './memory-figures';
+import { MemoryPay } from './memory-pay';
 import { decimalsOf } from './money';
 import { fromThousandths, toThousandths } from './quantity';
 import type {
@@ -34,9 +35,14 @@ export type MemoryOptions = {
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 function refuse(code: ErrorCode, message: string): CommandError {
-  return { code, message, retryable: code === 'storage' };
+  return { code, message, retryable: code === 'storage', details: null };
 }
 
+
+/** With the bank, and nobody took the risk of it. */
+function isBeingPaid(sale: Sale): boolean {
+  return sale.tenders.some(({ state, takenOfflineAt }) => state === 'settling' && takenOfflineAt === null);
+}
 
 export class MemoryBackend implements Backend {
   /** How often a command was called, and how many operations `payCard` made. */
@@ -60,6 +66,37 @@ export class MemoryBackend implements Backend {
   #next = 1;
   #receipt = 1041;
   #paused: string | null = null;
+
+  /** Offline, late declines, giving up, printing. */
+  readonly pay = new MemoryPay({
+    sale: (id) => this.#sale(id),
+    sales: () => [...this.#sales.values()],
+    operation: (key) => this.#operations.get(key) ?? this.#missing(key),
+    save: () => this.#save(),
+    id: (kind) => this.#id(kind),
+    copy: (sale) => this.#copy(sale),
+    refuse,
+    settle: (key, change, event, detail) => this.settle(key, change, event, detail),
+    payByCard: (sale, tender, card, kind) => this.#payByCard(sale, tender, card, kind),
+    begin: (due) => this.#beginTender(due),
+    payCash: (payment) => this.payCash(payment),
+    complete: (sale) => this.#complete(sale),
+    tellSale: (saleId) => this.tellSale(saleId),
+  });
+  readonly offlineAsk = this.pay.offlineAsk.bind(this.pay);
+  readonly takeOffline = this.pay.takeOffline.bind(this.pay);
+  readonly cancel = this.pay.cancel.bind(this.pay);
+  readonly beginCashInstead = this.pay.beginCashInstead.bind(this.pay);
+  readonly payCashInstead = this.pay.payCashInstead.bind(this.pay);
+  readonly lateDeclines = this.pay.lateDeclines.bind(this.pay);
+  readonly beginCollecting = this.pay.beginCollecting.bind(this.pay);
+  readonly collectAgain = this.pay.collectAgain.bind(this.pay);
+  readonly collectInCash = this.pay.collectInCash.bind(this.pay);
+  readonly writeOff = this.pay.writeOff.bind(this.pay);
+  readonly beginVoid = this.pay.beginVoid.bind(this.pay);
+  readonly voidSale = this.pay.voidSale.bind(this.pay);
+  readonly printReceipt = this.pay.printReceipt.bind(this.pay);
+  readonly saleOf = this.pay.saleOf.bind(this.pay);
 
   constructor(options: MemoryOptions = {}) {
     this.currency = options.currency ?? 'EUR';
@@ -170,8 +207,13 @@ export class MemoryBackend implements Backend {
           quantity: fromThousandths(more),
           gross: 0,
           discount: 0,
+          saleDiscount: 0,
+          discountAsked: null,
           total: 0,
           taxRate: article.taxRate,
+          origin: 'article',
+          listPrice: null,
+          note: null,
         });
     });
   }
@@ -210,11 +252,7 @@ export class MemoryBackend implements Backend {
 
   async beginTender(saleId: string) {
     const sale = this.#sale(saleId);
-    const tenderId = this.#id('tender');
-    const notes = [500, 1000, 2000, 5000, 10_000, 20_000];
-    const above = (step: number) => Number((BigInt(sale.due) + BigInt(step) - 1n) / BigInt(step)) * step;
-    const cashNotes = [...new Set([sale.due, above(100), ...notes.map(above)])].sort((a, b) => a - b).slice(0, 4);
-    return { tenderId, due: sale.due, cashDue: sale.due, cashNotes, rounding: 0 };
+    return this.#beginTender(sale.due);
   }
 
   async payCard(payment: { tenderId: string; saleId: string; amount: number; card: string }): Promise<Operation> {
@@ -226,47 +264,74 @@ export class MemoryBackend implements Backend {
       return { ...operation };
     }
     const sale = this.#sale(payment.saleId);
-    if (sale.tenders.some((tender) => tender.state === 'settling')) throw refuse('sale-frozen', sale.id);
+    if (isBeingPaid(sale)) throw refuse('sale-frozen', sale.id);
     if (payment.amount <= 0) throw refuse('invalid-amount', String(payment.amount));
     if (payment.amount > sale.due) throw refuse('over-due', String(payment.amount));
     this.#save();
     this.counts.effects += 1;
-    const operation = this.#newOperation(sale, payment.amount, payment.card);
-    this.#byTender.set(payment.tenderId, operation.key);
-    this.#tenderOfKey.set(operation.key, payment.tenderId);
+    sale.number ??= this.#next++;
     sale.state = 'paying';
-    sale.tenders.push({
+    const tender: Tender = {
       id: payment.tenderId,
       kind: 'card',
       amount: payment.amount,
       tendered: null,
       change: null,
       state: 'settling',
-      operation,
-    });
+      replaces: null,
+      takenOfflineAt: null,
+      operation: null,
+    };
+    return this.#payByCard(sale, tender, payment.card, 'payment');
+  }
+
+  #payByCard(sale: Sale, tender: Tender, card: string, kind: Operation['kind']): Operation {
+    const operation = this.#newOperation(sale, tender.amount, card, kind);
+    this.#byTender.set(tender.id, operation.key);
+    this.#tenderOfKey.set(operation.key, tender.id);
+    if (kind === 'payment') sale.tenders.push({ ...tender, operation });
     this.tellSale(sale.id);
     this.#tellSummary();
-    this.#runBank(operation.key, payment.card);
+    this.#runBank(operation.key, card);
     return { ...operation };
+  }
+
+  #beginTender(due: number) {
+    const tenderId = this.#id('tender');
+    const notes = [500, 1000, 2000, 5000, 10_000, 20_000];
+    const above = (step: number) => Number((BigInt(due) + BigInt(step) - 1n) / BigInt(step)) * step;
+    const cashNotes = [...new Set([due, above(100), ...notes.map(above)])].sort((a, b) => a - b).slice(0, 4);
+    return { tenderId, due, cashDue: due, cashNotes, rounding: 0 };
+  }
+
+  #missing(key: string): never {
+    throw refuse('not-found', key);
   }
 
   async payCash(payment: { tenderId: string; saleId: string; tendered: number }) {
     const sale = this.#sale(payment.saleId);
-    if (sale.tenders.some((tender) => tender.state === 'settling')) throw refuse('sale-frozen', sale.id);
-    if (payment.tendered < sale.due) throw refuse('invalid-amount', String(payment.tendered));
+    if (isBeingPaid(sale)) throw refuse('sale-frozen', sale.id);
+    if (payment.tendered <= 0) throw refuse('invalid-amount', String(payment.tendered));
     this.#save();
-    const change = payment.tendered - sale.due;
+    sale.number ??= this.#next++;
+    sale.state = 'paying';
+    const drawer = Math.min(payment.tendered, sale.due);
+    const change = payment.tendered - drawer;
     sale.tenders.push({
       id: payment.tenderId,
       kind: 'cash',
-      amount: sale.due,
+      amount: drawer,
       tendered: payment.tendered,
       change,
       state: 'taken',
+      replaces: null,
+      takenOfflineAt: null,
       operation: null,
     });
-    const drawer = sale.due;
-    this.#complete(sale);
+    sale.paid += drawer;
+    sale.due -= drawer;
+    if (sale.due === 0) this.#complete(sale);
+    else this.tellSale(sale.id);
     return { sale: this.#copy(sale), change, rounding: 0, drawer };
   }
 
@@ -304,7 +369,7 @@ export class MemoryBackend implements Backend {
   }
 
   async receipt(saleId: string): Promise<Receipt> {
-    return receiptOf(this.#copy(this.#sale(saleId)));
+    return { ...receiptOf(this.#copy(this.#sale(saleId))), printed: this.pay.printed(saleId) };
   }
 
   async operation(key: string): Promise<Operation> {
@@ -360,7 +425,8 @@ export class MemoryBackend implements Backend {
   }
 
   #front(): Sale | undefined {
-    return this.#open === null ? undefined : this.#sales.get(this.#open);
+    const front = this.#open === null ? undefined : this.#sales.get(this.#open);
+    return front?.state === 'voided' ? undefined : front;
   }
 
   /** The sale in front. A completed one stays there until `newSale`: somebody must have seen that it is paid. */
@@ -369,18 +435,29 @@ export class MemoryBackend implements Backend {
     if (known) return known;
     const sale: Sale = {
       id: this.#id('sale'),
+      number: null,
       state: 'open',
+      held: false,
+      name: null,
       lines: [],
       taxes: [],
       net: 0,
       tax: 0,
+      tip: 0,
+      tipAsked: null,
       discount: 0,
+      discountAsked: null,
       total: 0,
       paid: 0,
       due: 0,
+      waived: 0,
+      rounding: 0,
       currency: this.currency,
       tenders: [],
       receiptNumber: null,
+      undo: null,
+      createdAt: new Date(Date.now()).toISOString(),
+      completedAt: null,
     };
     this.#sales.set(sale.id, sale);
     this.#open = sale.id;
@@ -399,7 +476,8 @@ export class MemoryBackend implements Backend {
       ...tender,
       operation: tender.operation && { ...(this.#operations.get(tender.operation.key) as Operation) },
     }));
-    return structuredClone({ ...sale, tenders });
+    const held = this.#held.includes(sale.id) || (sale.state === 'completed' && sale.id !== this.#open);
+    return structuredClone({ ...sale, held, tenders });
   }
 
   #edit(change: (sale: Sale) => void): Sale {
@@ -425,7 +503,7 @@ export class MemoryBackend implements Backend {
     return this.#tellOf(sale);
   }
 
-  #newOperation(sale: Sale, amount: number, card: string): Operation {
+  #newOperation(sale: Sale, amount: number, card: string, kind: Operation['kind']): Operation {
     const seq = this.#operations.size + 1;
     const now = new Date(Date.now()).toISOString();
     const key = crypto.randomUUID();
@@ -434,7 +512,7 @@ export class MemoryBackend implements Backend {
       seq,
       key,
       shortCode: digits.map((digit) => CROCKFORD[digit]).join(''),
-      kind: 'payment',
+      kind,
       state: 'saved',
       amount,
       currency: this.currency,
@@ -443,9 +521,14 @@ export class MemoryBackend implements Backend {
       updatedAt: now,
       dueAt: now,
       notBefore: null,
+      acceptedOffline: false,
+      cancelWished: false,
       reason: null,
       saleId: sale.id,
-      receiptNumber: null,
+      saleNumber: sale.number,
+      receiptNumber: sale.receiptNumber,
+      reference: sale.number === null ? null : `till-1/${sale.number}`,
+      bankReference: null,
       approvalCode: null,
       declineCode: null,
       cardBrand: cards[card]?.brand ?? null,
@@ -479,21 +562,25 @@ export class MemoryBackend implements Backend {
     const sale = this.#sales.get(operation.saleId);
     const tender: Tender | undefined = sale?.tenders.find((each) => each.id === this.#tenderOfKey.get(operation.key));
     if (!sale || !tender || tender.state === 'approved') return;
+    const covered = tender.takenOfflineAt !== null || sale.state === 'completed';
     if (operation.state === 'approved') {
       tender.state = 'approved';
       sale.paid += tender.amount;
-      sale.due -= tender.amount;
-      if (sale.due === 0) this.#complete(sale);
+      if (!covered) sale.due -= tender.amount;
+      if (sale.due === 0 && sale.state === 'paying') this.#complete(sale);
     } else if (operation.state === 'declined' || operation.state === 'cancelled' || operation.state === 'needs_attention') {
       tender.state = operation.state;
+      if (tender.takenOfflineAt !== null && sale.state === 'paying') sale.due += tender.amount;
     }
+    this.pay.settled(sale, tender, operation);
   }
 
   #complete(sale: Sale): void {
     sale.state = 'completed';
-    sale.paid = sale.total;
+    sale.paid = sum(sale.tenders.filter(({ state }) => state === 'approved' || state === 'taken').map(({ amount }) => amount));
     sale.due = 0;
     sale.receiptNumber = ++this.#receipt;
+    sale.completedAt = new Date(Date.now()).toISOString();
     for (const tender of sale.tenders) {
       const operation = tender.operation && this.#operations.get(tender.operation.key);
       if (operation) this.#operations.set(operation.key, { ...operation, receiptNumber: sale.receiptNumber });

@@ -10,10 +10,10 @@ export const tauriBackend: Backend = {
   articles: (query) => data(commands.articles(query)),
 
   openSale: () => data(commands.openSale()),
-  addArticle: (sku, quantity) => data(commands.addArticle(sku, quantity)),
-  setQuantity: (lineId, quantity) => data(commands.setQuantity(lineId, quantity)),
-  removeLine: (lineId) => data(commands.removeLine(lineId)),
-  clearSale: () => data(commands.clearSale()),
+  addArticle: (sku, quantity) => data(commands.addArticle(sku, quantity, null)),
+  setQuantity: (lineId, quantity) => data(commands.setQuantity(lineId, quantity, null)),
+  removeLine: (lineId) => data(commands.removeLine(lineId, null)),
+  clearSale: () => data(commands.clearSale(null)),
   newSale: () => data(commands.newSale()),
 
   beginTender: (saleId) => data(commands.beginTender(saleId)),

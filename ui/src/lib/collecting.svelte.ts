@@ -36,6 +36,7 @@ export class CollectStore {
   async open(late: LateDecline): Promise<void> {
     const opening = {};
     this.#opening = opening;
+    this.trouble.dismiss();
     this.late = late;
     this.begun = null;
     this.card = null;

@@ -120,7 +120,7 @@ function press(till: Till, event: KeyboardEvent, focusSearch: () => void): boole
 }
 
 function pressInChoice({ payment }: Till, event: KeyboardEvent): boolean {
-  if (event.key === 'Escape') void (payment.partPaid || payment.back());
+  if (event.key === 'Escape') void payment.back();
   else if (/^\d$/.test(event.key)) payment.type(event.key);
   else if (event.key === 'Backspace') payment.type('backspace');
   else if (event.key === 'Enter' && !ownEnter(event.target)) void payment.confirm();

@@ -59,6 +59,7 @@ export class LateStore {
   }
 
   askWriteOff(late: LateDecline): void {
+    this.trouble.dismiss();
     this.givingUp = late;
     this.reason = '';
   }

@@ -21,7 +21,6 @@ import type { BegunTender, CashPayment, CommandError, ErrorCode, Operation, Sale
 
 /** What it needs of the till that it belongs to. Sales and tenders are the living ones. */
 export type PayWorld = {
-  currency: string;
   sale(id: string): Sale;
   sales(): Sale[];
   operation(key: string): Operation;
@@ -32,7 +31,7 @@ export type PayWorld = {
   settle(key: string, change: Partial<Operation>, event: string, detail?: string): void;
   /** Makes an operation with its tender, and sends it. */
   payByCard(sale: Sale, tender: Tender, card: string, kind: Operation['kind']): Operation;
-  begin(sale: Sale, due: number): BegunTender;
+  begin(due: number): BegunTender;
   payCash(payment: CashPayment): Promise<CashTaken>;
   complete(sale: Sale): void;
   tellSale(saleId: string): void;
@@ -181,7 +180,7 @@ export class MemoryPay implements PayBackend {
   async beginCashInstead(cardTenderId: string): Promise<BegunTender> {
     const { sale, tender } = this.#tender(cardTenderId);
     if (this.#operationOf(tender).state !== 'saved') throw this.world.refuse('card-may-be-charged', cardTenderId);
-    return this.world.begin(sale, sale.due);
+    return this.world.begin(sale.due);
   }
 
   async payCashInstead(payment: CashPayment, cardTenderId: string): Promise<CashTaken> {
@@ -209,8 +208,7 @@ export class MemoryPay implements PayBackend {
   }
 
   async beginCollecting(lateTenderId: string): Promise<BegunTender> {
-    const late = this.#owed(lateTenderId);
-    return this.world.begin(this.world.sale(late.saleId), late.amount);
+    return this.world.begin(this.#owed(lateTenderId).amount);
   }
 
   #collecting(tenderId: string, late: LateDecline, kind: Tender['kind']): Tender {

@@ -1,6 +1,6 @@
 import { declineWords, reasonWords, type Catalogue } from '../i18n';
 import { formatAmount, type Locale } from './money';
-import type { StatePanelId } from './panel';
+import type { Panel, StatePanelId } from './panel';
 import { formatWhen } from './time';
 import type { LateDecline, OfflineAsk, Operation } from './types';
 
@@ -109,6 +109,13 @@ export function limitWords(ask: OfflineAsk, text: Catalogue, locale: Locale): Wo
     second: words.limitSecond,
     over: ask.over.map((each) => over[each]()),
   };
+}
+
+/** The two lines of whatever is in front. */
+export function frontWords(panel: Panel, operation: Operation, ask: OfflineAsk | null, text: Catalogue, locale: Locale, about: About): Words {
+  if (panel !== 'pay-offline-ask' && panel !== 'pay-offline-limit') return panelWords(panel, operation, text, locale, about);
+  if (ask === null) return { headline: text.offline.headline, second: text.offline.second };
+  return panel === 'pay-offline-ask' ? askWords(ask, text, locale) : limitWords(ask, text, locale);
 }
 
 /** What would be at risk, as the cashier reads it before taking a payment offline. */

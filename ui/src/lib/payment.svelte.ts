@@ -260,8 +260,12 @@ export class PaymentStore {
 
   /** A wish: of what was perhaps sent, only the bank can say that it is not charged. */
   async cancelIfNotCharged(): Promise<void> {
-    const { operation } = this;
-    if (operation === null || this.cancelling) return;
+    if (this.operation !== null) await this.wishCancelled(this.operation);
+    await this.poll();
+  }
+
+  async wishCancelled(operation: Operation): Promise<void> {
+    if (this.cancelling) return;
     this.cancelling = true;
     try {
       const told = await this.trouble.write(() => this.backend.cancel(operation.key));
@@ -272,7 +276,6 @@ export class PaymentStore {
     } finally {
       this.cancelling = false;
     }
-    await this.poll();
   }
 
   /** Cash in the place of a card payment that was never sent: both in one commit. */

@@ -13,7 +13,7 @@ import { QueueStore } from './queue.svelte';
 import { SaleStore } from './sale.svelte';
 import { Trouble } from './trouble.svelte';
 import { VoidStore } from './voiding.svelte';
-import type { AppInfo, CommandError } from './types';
+import type { AppInfo, CommandError, Operation } from './types';
 
 /** How often the window looks at a payment that it shows and that is still open. */
 const POLL_MS = 2000;
@@ -43,6 +43,8 @@ export class Till {
   readonly late: LateStore;
   readonly collecting: CollectStore;
   readonly voiding: VoidStore;
+  /** The payment that a manager is to look at, in a dialog. */
+  looking = $state.raw<Operation | null>(null);
   /** Runs a command that may take a manager. */
   readonly approve: Approve = (command) => this.trouble.write(() => command(null));
 

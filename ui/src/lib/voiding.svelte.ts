@@ -24,6 +24,7 @@ export class VoidStore {
   async open(sale: Sale): Promise<void> {
     const opening = {};
     this.#opening = opening;
+    this.trouble.dismiss();
     this.sale = sale;
     this.priced = null;
     this.done = null;
