@@ -107,6 +107,10 @@ export class MemoryBackend implements Backend {
 
   // --- what a test or a demo scripts ---
 
+  get bank(): BankScript {
+    return this.#bank;
+  }
+
   set bank(script: BankScript) {
     this.#bank = script;
   }

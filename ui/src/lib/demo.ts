@@ -41,6 +41,24 @@ async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
   await till.newSale();
 }
 
+/** Sales that were taken offline and then declined. */
+async function lateDeclines(till: MemoryBackend, many: number): Promise<void> {
+  const { bank } = till;
+  till.bank = 'manual';
+  for (let n = 0; n < many; n += 1) {
+    await till.newSale();
+    await till.addArticle(n % 2 ? '3001' : '6001', String(1 + n));
+    const sale = await till.openSale();
+    const { tenderId } = await till.beginTender(sale.id);
+    const made = await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: 'tok_visa' });
+    till.settle(made.key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' }, 'answer', 'time-out');
+    await till.takeOffline({ tenderId, contact: 'Anna, 555 12 34', overLimit: true }, null);
+    till.settle(made.key, { state: 'declined', declineCode: 'insufficient_funds', attempts: 2 }, 'result', '402 · declined');
+  }
+  await till.newSale();
+  till.bank = bank;
+}
+
 export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> {
   demo = new MemoryBackend({
     currency: ask.get('currency') ?? 'EUR',
@@ -54,6 +72,10 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
   for (const sku of skus.slice(0, Number(ask.get('lines') ?? 0))) await demo.addArticle(sku, sku === '5001' ? '0.645' : null);
   if (ask.has('big')) await demo.addArticle('6001', '999');
   demo.bank = (ask.get('bank') ?? 'by-card') as BankScript;
+  const late = Number(ask.get('late') ?? 0);
+  if (late > 0) await lateDeclines(demo, late);
+  if (ask.has('limit')) demo.pay.limits = { ...demo.pay.limits, paymentMax: Number(ask.get('limit')) };
+  if (ask.has('printer')) demo.pay.printerFault = ask.get('printer') as MemoryBackend['pay']['printerFault'];
   if (ask.has('storage')) demo.storageFault = 'No space left on the disk';
   if (ask.has('paused')) demo.paused = ask.get('paused');
   for (const name of ['kassa.theme', 'kassa.language']) {
