@@ -1,11 +1,16 @@
 //! The bundled bank: the mock bank and its gateway in the app's own process, where no other bank is named.
 
-use std::{net::Ipv4Addr, path::Path};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
-use bank::{Bank, BankConfig, LabConfig, Token};
+use bank::{Bank, BankConfig, LabConfig, OpenError, Token};
 use rand::RngCore;
-use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::folder::private_folder;
@@ -15,12 +20,30 @@ const MERCHANT: &str = "demo";
 /// Bytes of chance in the run's secret.
 const SECRET_BYTES: usize = 32;
 
-/// A bank that lives as long as the app.
+/// How long a killed bank may still hold its files: its gateway first answers what runs.
+const LET_GO_LIMIT: Duration = Duration::from_secs(15);
+const LET_GO_POLL: Duration = Duration::from_millis(50);
+
+/// A bank that lives as long as the app; it can be killed and started again meanwhile, as banks are.
 pub(crate) struct BundledBank {
-    url: String,
+    database: PathBuf,
     secret: String,
+    /// The same over every start.
+    address: SocketAddr,
+    running: Mutex<Option<Running>>,
+}
+
+/// One run of it.
+struct Running {
+    gateway_url: String,
     end: CancellationToken,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<io::Result<()>>,
+}
+
+/// Where a bank that runs can be asked.
+pub(crate) struct Addresses {
+    pub(crate) bank: String,
+    pub(crate) gateway: String,
 }
 
 impl BundledBank {
@@ -32,31 +55,95 @@ impl BundledBank {
     pub(crate) async fn start(data_dir: &Path) -> Result<Self> {
         let folder = data_dir.join("bank");
         private_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let secret = run_secret();
-        let shared = bank::Secret::new(secret.clone());
-        let mut config = BankConfig::new(folder.join("bank.db"));
-        config.tokens = vec![Token { merchant: MERCHANT.to_owned(), secret: shared.clone() }];
-        config.lab = Some(LabConfig { secret: Some(shared), may_abort: false });
-        let bank = Bank::open(config).await?;
+        let (database, secret) = (folder.join("bank.db"), run_secret());
+        let opened = open(&database, &secret).await?;
         let listener = bank::listen((Ipv4Addr::LOCALHOST, 0).into()).context("no free port on loopback")?;
-        let url = bank.ready(&listener)?.url;
-        let end = CancellationToken::new();
-        let served = tokio::spawn(bank.serve(listener, end.clone().cancelled_owned()));
-        Ok(Self { url, secret, end, served })
+        let address = listener.local_addr()?;
+        let running = Mutex::new(Some(Running::serve(opened, listener)?));
+        Ok(Self { database, secret, address, running })
     }
 
     /// How the till asks it.
     pub(crate) fn asked(&self) -> outbox::Bank {
-        outbox::Bank { url: self.url.clone(), token: outbox::Secret::new(self.secret.clone()) }
+        outbox::Bank { url: self.url(), token: outbox::Secret::new(self.secret.clone()) }
+    }
+
+    /// The run's secret, which also opens the lab. It never crosses to the window.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Where it and its gateway can be asked; none while it does not run.
+    pub(crate) async fn addresses(&self) -> Option<Addresses> {
+        let running = self.running.lock().await;
+        let running = running.as_ref().filter(|running| !running.served.is_finished())?;
+        Some(Addresses { bank: self.url(), gateway: running.gateway_url.clone() })
+    }
+
+    /// Ends it where it stands, as a crash would. From then on its connections are refused.
+    pub(crate) async fn kill(&self) {
+        if let Some(running) = self.running.lock().await.take() {
+            running.served.abort();
+            // What it gives is that it was aborted, or had ended before.
+            let _ = running.served.await;
+        }
+    }
+
+    /// Starts it again on its data and at its address; one that runs goes on.
+    ///
+    /// # Errors
+    /// Where its files or its port can't be had.
+    pub(crate) async fn start_again(&self) -> Result<()> {
+        let mut running = self.running.lock().await;
+        if running.as_ref().is_some_and(|running| !running.served.is_finished()) {
+            return Ok(());
+        }
+        let opened = open_once_free(&self.database, &self.secret).await?;
+        let listener = bank::listen(self.address).with_context(|| format!("{} is not free any more", self.address))?;
+        *running = Some(Running::serve(opened, listener)?);
+        Ok(())
     }
 
     /// Lets it answer what runs, and ends it.
     ///
     /// # Errors
     /// Where it had already ended by a fault.
-    pub(crate) async fn stop(self) -> Result<()> {
-        self.end.cancel();
-        Ok(self.served.await??)
+    pub(crate) async fn stop(&self) -> Result<()> {
+        let Some(running) = self.running.lock().await.take() else { return Ok(()) };
+        running.end.cancel();
+        Ok(running.served.await??)
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Running {
+    fn serve(bank: Bank, listener: TcpListener) -> Result<Self> {
+        let gateway_url = bank.ready(&listener)?.gateway_url;
+        let end = CancellationToken::new();
+        let served = tokio::spawn(bank.serve(listener, end.clone().cancelled_owned()));
+        Ok(Self { gateway_url, end, served })
+    }
+}
+
+async fn open(database: &Path, secret: &str) -> Result<Bank, OpenError> {
+    let shared = bank::Secret::new(secret);
+    let mut config = BankConfig::new(database);
+    config.tokens = vec![Token { merchant: MERCHANT.to_owned(), secret: shared.clone() }];
+    config.lab = Some(LabConfig { secret: Some(shared), may_abort: false });
+    Bank::open(config).await
+}
+
+/// The same, where the run that was killed may not have let go of the files yet.
+async fn open_once_free(database: &Path, secret: &str) -> Result<Bank, OpenError> {
+    let limit = Instant::now() + LET_GO_LIMIT;
+    loop {
+        match open(database, secret).await {
+            Err(OpenError::Lock(_)) if Instant::now() < limit => tokio::time::sleep(LET_GO_POLL).await,
+            opened => return opened,
+        }
     }
 }
 
@@ -75,11 +162,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bundled = BundledBank::start(folder.path()).await.unwrap();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let policy = format!("{}/v1/policy", bundled.url);
+        let policy = format!("{}/v1/policy", bundled.url());
         assert_eq!(http.get(&policy).send().await.unwrap().status(), 401);
         assert_eq!(http.get(&policy).bearer_auth(&bundled.secret).send().await.unwrap().status(), 200);
 
-        let faults = format!("{}/lab/faults", bundled.url);
+        let faults = format!("{}/lab/faults", bundled.url());
         assert!(http.get(&faults).send().await.unwrap().status().is_client_error());
         assert_eq!(http.get(&faults).bearer_auth(&bundled.secret).send().await.unwrap().status(), 200);
         let abort = serde_json::json!([{"at": "received", "do": "abort"}]);

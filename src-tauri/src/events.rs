@@ -24,6 +24,31 @@ pub(crate) struct SaleChanged {
     pub(crate) sale_id: String,
 }
 
+/// A payment that was taken offline did not pay, or what became of it since changed.
+#[derive(Debug, Clone, Serialize, Deserialize, Type, Event)]
+pub(crate) struct LateDeclined(pub(crate) dto::LateDecline);
+
+/// Somebody logged in or locked the till, or what is known of who is logged in changed. The window asks for it.
+#[derive(Debug, Clone, Serialize, Deserialize, Type, Event)]
+pub(crate) struct SessionChanged;
+
+/// Articles, categories or the shop's settings changed. The window asks for what it shows.
+#[derive(Debug, Clone, Serialize, Deserialize, Type, Event)]
+pub(crate) struct CatalogueChanged;
+
+/// A shift was opened or closed, or its drawer moved. The window asks for it.
+#[derive(Debug, Clone, Serialize, Deserialize, Type, Event)]
+pub(crate) struct ShiftChanged;
+
+/// Somebody is about to close the window while payments are not settled. The window asks them: Stay, or `closeAnyway`.
+#[derive(Debug, Clone, Serialize, Deserialize, Type, Event)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CloseRequested {
+    pub(crate) unsettled: u32,
+    /// What they come to, for each currency.
+    pub(crate) amounts: Vec<dto::CurrencyAmount>,
+}
+
 /// Hands on what the till tells, until it tells no more.
 pub(crate) async fn forward(window: AppHandle, till: Till, mut told: Receiver<till::Event>) {
     loop {
@@ -52,7 +77,13 @@ fn send(window: &AppHandle, event: till::Event) -> tauri::Result<()> {
     match event {
         till::Event::OperationChanged(operation) => OperationChanged((*operation).into()).emit(window),
         till::Event::SummaryChanged(summary) => SummaryChanged(summary.into()).emit(window),
-        till::Event::LateDecline(late) => SaleChanged { sale_id: late.sale_id.to_string() }.emit(window),
+        till::Event::LateDecline(late) => {
+            SaleChanged { sale_id: late.sale_id.to_string() }.emit(window)?;
+            LateDeclined((*late).into()).emit(window)
+        }
         till::Event::SaleChanged { sale_id } => SaleChanged { sale_id: sale_id.to_string() }.emit(window),
+        till::Event::SessionChanged => SessionChanged.emit(window),
+        till::Event::CatalogueChanged => CatalogueChanged.emit(window),
+        till::Event::ShiftChanged => ShiftChanged.emit(window),
     }
 }

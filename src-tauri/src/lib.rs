@@ -14,7 +14,11 @@ mod error;
 mod events;
 mod failure;
 mod folder;
+mod guard;
+mod instance;
+mod lab;
 mod log;
+mod placement;
 mod shop;
 mod window;
 
@@ -22,6 +26,7 @@ use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
 use tauri::async_runtime;
+use till::TillError;
 use tracing_appender::non_blocking::WorkerGuard;
 
 use crate::{environment::Environment, shop::Shop};
@@ -40,9 +45,20 @@ pub fn run() -> ExitCode {
     match start(&mut log) {
         Ok(code) => code,
         Err(error) => {
-            failure::tell(&error);
+            tell(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Says why there is no new window: on stderr alone where the app that has the folder comes to the front instead.
+fn tell(error: &anyhow::Error) {
+    let has_it = matches!(error.downcast_ref(), Some(TillError::InUse(_)));
+    match Environment::read() {
+        Ok(environment) if has_it && instance::ask_first(&environment.data_dir) => {
+            failure::say(&format!("{error:#}: its window is in front now"));
+        }
+        _ => failure::tell(error),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What runs behind the window: the till with its lock, the bundled bank where none is named, and the queue.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use till::{Settling, Till};
 use tokio_util::sync::CancellationToken;
 
-use crate::{bundled::BundledBank, dto::BankInfo, environment::Environment};
+use crate::{bundled::BundledBank, commands::lab::LabHere, dto::BankInfo, environment::Environment, lab::Lab};
 
 /// How long closing waits for what is in flight. What is cut off then settles at the next start.
 const CLOSE_LIMIT: Duration = Duration::from_secs(12);
@@ -16,7 +16,9 @@ pub(crate) struct Shop {
     pub(crate) till: Till,
     pub(crate) bank: BankInfo,
     settling: Settling,
-    bundled: Option<BundledBank>,
+    bundled: Option<Arc<BundledBank>>,
+    /// The lab of the bundled bank.
+    pub(crate) lab: LabHere,
     shutdown: CancellationToken,
 }
 
@@ -35,13 +37,14 @@ impl Shop {
             None => {
                 let bundled =
                     BundledBank::start(&environment.data_dir).await.context("the bundled bank did not start")?;
-                (bundled.asked(), Some(bundled))
+                (bundled.asked(), Some(Arc::new(bundled)))
             }
         };
+        let lab = bundled.clone().map(Lab::new).transpose()?.map(Arc::new);
         let shutdown = CancellationToken::new();
         let info = BankInfo { bundled: bundled.is_some(), address: bank.url.clone() };
         let settling = till.start_settling(Some(bank), shutdown.clone())?;
-        Ok(Self { till, bank: info, settling, bundled, shutdown })
+        Ok(Self { till, bank: info, settling, bundled, lab, shutdown })
     }
 
     /// Ends in order: first nothing is sent any more, then the bundled bank finishes what it has begun.

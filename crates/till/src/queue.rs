@@ -113,6 +113,13 @@ pub enum Event {
         /// Its id.
         sale_id: Uuid,
     },
+    /// Somebody logged in or locked the till, or people or their rights changed: who stands at the till, and what that person may do,
+    /// may be another.
+    SessionChanged,
+    /// Articles, categories or the shop's settings changed.
+    CatalogueChanged,
+    /// A shift was opened or closed, or cash was moved or counted in its drawer, beside the sales.
+    ShiftChanged,
 }
 
 /// Who settles what is in the file, as far as is known.

@@ -1,14 +1,17 @@
 //! What the window has to know before it shows anything.
 
-use tauri::State;
+use tauri::{AppHandle, State};
 use till::Till;
 
 use super::Answer;
-use crate::dto::{AppInfo, BankInfo, Minor, TestCard, TestCardOutcome};
+use crate::{
+    dto::{AppInfo, BankInfo, Minor, TestCard, TestCardOutcome},
+    guard,
+};
 
 /// The cards of the mock card reader: a token of the bank's contract, what the customer shows, and what the play bank
 /// says to it.
-const TEST_CARDS: [(&str, &str, TestCardOutcome); 8] = [
+const TEST_CARDS: [(&str, &str, TestCardOutcome); 9] = [
     ("tok_visa", "Visa ·· 4242", TestCardOutcome::Approves),
     ("tok_mastercard", "Mastercard ·· 4444", TestCardOutcome::Approves),
     ("tok_mir", "Mir ·· 2200", TestCardOutcome::Approves),
@@ -17,6 +20,7 @@ const TEST_CARDS: [(&str, &str, TestCardOutcome); 8] = [
     ("tok_lost", "Lost card", TestCardOutcome::Declines),
     ("tok_do_not_honor", "Do not honor", TestCardOutcome::Declines),
     ("tok_account_1", "Account 1", TestCardOutcome::Account),
+    ("tok_late_decline", "Declines after an offline sale", TestCardOutcome::LateDeclines),
 ];
 
 /// Whether the till can save now, found out by a write that reaches the disk.
@@ -42,4 +46,12 @@ pub(crate) async fn app_info(till: State<'_, Till>, bank: State<'_, BankInfo>) -
             .map(|(token, label, outcome)| TestCard { token: token.to_owned(), label: label.to_owned(), outcome })
             .into(),
     })
+}
+
+/// Closes the window, whatever is unsettled: it goes on at the next start.
+#[tauri::command]
+#[specta::specta]
+pub(crate) async fn close_anyway(app: AppHandle) -> Answer<()> {
+    guard::close(&app);
+    Ok(())
 }

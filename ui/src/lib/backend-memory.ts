@@ -34,7 +34,7 @@ export type MemoryOptions = {
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 function refuse(code: ErrorCode, message: string): CommandError {
-  return { code, message, retryable: code === 'storage' };
+  return { code, message, retryable: code === 'storage', details: null };
 }
 
 
@@ -170,8 +170,13 @@ export class MemoryBackend implements Backend {
           quantity: fromThousandths(more),
           gross: 0,
           discount: 0,
+          saleDiscount: 0,
+          discountAsked: null,
           total: 0,
           taxRate: article.taxRate,
+          origin: 'article',
+          listPrice: null,
+          note: null,
         });
     });
   }
@@ -231,6 +236,7 @@ export class MemoryBackend implements Backend {
     if (payment.amount > sale.due) throw refuse('over-due', String(payment.amount));
     this.#save();
     this.counts.effects += 1;
+    sale.number ??= this.#next++;
     const operation = this.#newOperation(sale, payment.amount, payment.card);
     this.#byTender.set(payment.tenderId, operation.key);
     this.#tenderOfKey.set(operation.key, payment.tenderId);
@@ -242,6 +248,8 @@ export class MemoryBackend implements Backend {
       tendered: null,
       change: null,
       state: 'settling',
+      replaces: null,
+      takenOfflineAt: null,
       operation,
     });
     this.tellSale(sale.id);
@@ -263,6 +271,8 @@ export class MemoryBackend implements Backend {
       tendered: payment.tendered,
       change,
       state: 'taken',
+      replaces: null,
+      takenOfflineAt: null,
       operation: null,
     });
     const drawer = sale.due;
@@ -369,18 +379,29 @@ export class MemoryBackend implements Backend {
     if (known) return known;
     const sale: Sale = {
       id: this.#id('sale'),
+      number: null,
       state: 'open',
+      held: false,
+      name: null,
       lines: [],
       taxes: [],
       net: 0,
       tax: 0,
+      tip: 0,
+      tipAsked: null,
       discount: 0,
+      discountAsked: null,
       total: 0,
       paid: 0,
       due: 0,
+      waived: 0,
+      rounding: 0,
       currency: this.currency,
       tenders: [],
       receiptNumber: null,
+      undo: null,
+      createdAt: new Date(Date.now()).toISOString(),
+      completedAt: null,
     };
     this.#sales.set(sale.id, sale);
     this.#open = sale.id;
@@ -399,7 +420,8 @@ export class MemoryBackend implements Backend {
       ...tender,
       operation: tender.operation && { ...(this.#operations.get(tender.operation.key) as Operation) },
     }));
-    return structuredClone({ ...sale, tenders });
+    const held = this.#held.includes(sale.id) || (sale.state === 'completed' && sale.id !== this.#open);
+    return structuredClone({ ...sale, held, tenders });
   }
 
   #edit(change: (sale: Sale) => void): Sale {
@@ -443,9 +465,14 @@ export class MemoryBackend implements Backend {
       updatedAt: now,
       dueAt: now,
       notBefore: null,
+      acceptedOffline: false,
+      cancelWished: false,
       reason: null,
       saleId: sale.id,
+      saleNumber: sale.number,
       receiptNumber: null,
+      reference: sale.number === null ? null : `till-1/${sale.number}`,
+      bankReference: null,
       approvalCode: null,
       declineCode: null,
       cardBrand: cards[card]?.brand ?? null,
@@ -494,6 +521,7 @@ export class MemoryBackend implements Backend {
     sale.paid = sale.total;
     sale.due = 0;
     sale.receiptNumber = ++this.#receipt;
+    sale.completedAt = new Date(Date.now()).toISOString();
     for (const tender of sale.tenders) {
       const operation = tender.operation && this.#operations.get(tender.operation.key);
       if (operation) this.#operations.set(operation.key, { ...operation, receiptNumber: sale.receiptNumber });

@@ -61,31 +61,81 @@ export interface Backend {
   listen(handlers: TillEvents): Promise<() => void>;
 }
 
-const codes: readonly ErrorCode[] = [
-  'storage',
-  'sale-changed',
-  'sale-frozen',
-  'unknown-article',
-  'invalid-quantity',
-  'invalid-card',
-  'invalid-amount',
-  'over-due',
-  'intent-reused',
-  'not-found',
-  'no-bank',
-  'internal',
-];
+// Every code of the generated type, once: a missing or a strange one does not compile.
+const codes: Record<ErrorCode, true> = {
+  'accepted-offline': true,
+  'already-final': true,
+  backup: true,
+  'card-may-be-charged': true,
+  'category-in-use': true,
+  clock: true,
+  'count-needed': true,
+  export: true,
+  import: true,
+  'in-use': true,
+  'intent-reused': true,
+  internal: true,
+  'invalid-amount': true,
+  'invalid-article': true,
+  'invalid-barcode': true,
+  'invalid-card': true,
+  'invalid-discount': true,
+  'invalid-person': true,
+  'invalid-pin': true,
+  'invalid-price': true,
+  'invalid-quantity': true,
+  'invalid-reason': true,
+  'invalid-reference': true,
+  'invalid-return': true,
+  'invalid-setting': true,
+  'invalid-text': true,
+  'lab-refused': true,
+  locked: true,
+  'needs-look': true,
+  'no-bank': true,
+  'no-lab': true,
+  'no-printer': true,
+  'no-shift': true,
+  'not-allowed': true,
+  'not-found': true,
+  'not-refundable': true,
+  'nothing-to-undo': true,
+  'offline-limit': true,
+  'over-due': true,
+  'over-refund': true,
+  'pin-wait': true,
+  'price-needed': true,
+  'printer-disconnected': true,
+  'printer-disk-full': true,
+  'printer-fault': true,
+  'printer-no-permission': true,
+  'printer-not-found': true,
+  'printer-refused': true,
+  'printer-timeout': true,
+  'printer-unreachable': true,
+  restored: true,
+  'sale-changed': true,
+  'sale-frozen': true,
+  'shift-open': true,
+  storage: true,
+  'unknown-article': true,
+  'wrong-pin': true,
+};
 
 /** Whatever was thrown, as an error that the window has words for. */
 export function asCommandError(thrown: unknown): CommandError {
   if (typeof thrown === 'object' && thrown !== null && 'code' in thrown) {
-    const { code, message, retryable } = thrown as Record<string, unknown>;
-    const known = codes.find((each) => each === code);
+    const { code, message, retryable, details } = thrown as Record<string, unknown>;
     return {
-      code: known ?? 'internal',
+      code: isCode(code) ? code : 'internal',
       message: typeof message === 'string' ? message : String(code),
       retryable: retryable === true,
+      details: (details as CommandError['details'] | undefined) ?? null,
     };
   }
-  return { code: 'internal', message: thrown instanceof Error ? thrown.message : String(thrown), retryable: false };
+  return { code: 'internal', message: thrown instanceof Error ? thrown.message : String(thrown), retryable: false, details: null };
+}
+
+function isCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(codes, code);
 }

@@ -9,6 +9,8 @@ import * as __TAURI_EVENT from "@tauri-apps/api/event";
 export const commands = {
 	/**  This program, its shop and its bank. */
 	appInfo: () => typedError<AppInfo, CommandError>(__TAURI_INVOKE("app_info")),
+	/**  Closes the window, whatever is unsettled: it goes on at the next start. */
+	closeAnyway: () => typedError<null, CommandError>(__TAURI_INVOKE("close_anyway")),
 	/**  Whether the till can save now, found out by a write that reaches the disk. */
 	probeStorage: () => typedError<null, CommandError>(__TAURI_INVOKE("probe_storage")),
 	/**  The articles of a category, or those that hold every word typed. */
@@ -16,11 +18,15 @@ export const commands = {
 	/**  The categories, in their order. */
 	categories: () => typedError<Category[], CommandError>(__TAURI_INVOKE("categories")),
 	/**  Rings up an article by SKU or barcode: one of it, or the quantity given. */
-	addArticle: (sku: string, quantity: string | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("add_article", { sku, quantity })),
+	addArticle: (sku: string, quantity: string | null, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("add_article", { sku, quantity, approval })),
+	/**  Rings up an article that has no price of its own, at this one. */
+	addAtPrice: (sku: string, quantity: string | null, price: Minor) => typedError<Sale, CommandError>(__TAURI_INVOKE("add_at_price", { sku, quantity, price })),
 	/**  Opens a sale again whose payments were all declined or cancelled. */
 	backToCart: (saleId: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("back_to_cart", { saleId })),
 	/**  Removes all lines. */
-	clearSale: () => typedError<Sale, CommandError>(__TAURI_INVOKE("clear_sale")),
+	clearSale: (approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("clear_sale", { approval })),
+	/**  Gives up a sale of which nothing is or may be paid, and gives the one to go on with. */
+	dropSale: (saleId: string, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("drop_sale", { saleId, approval })),
 	/**  The sales put aside and not completed. */
 	heldSales: () => typedError<Sale[], CommandError>(__TAURI_INVOKE("held_sales")),
 	/**  Puts a sale under payment aside, where it completes by itself, and gives the one to go on with. */
@@ -29,20 +35,64 @@ export const commands = {
 	newSale: () => typedError<Sale, CommandError>(__TAURI_INVOKE("new_sale")),
 	/**  The sale in front, made where there is none. */
 	openSale: () => typedError<Sale, CommandError>(__TAURI_INVOKE("open_sale")),
-	/**  The receipt of a sale that is paid or under payment. */
-	receipt: (saleId: string) => typedError<Receipt, CommandError>(__TAURI_INVOKE("receipt", { saleId })),
+	/**  Parks an open sale under a name, and gives the one to go on with. */
+	parkSale: (saleId: string, name: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("park_sale", { saleId, name })),
 	/**  Removes a line. */
-	removeLine: (lineId: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("remove_line", { lineId })),
+	removeLine: (lineId: string, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("remove_line", { lineId, approval })),
 	/**  Takes up a sale that was put aside. */
 	resumeSale: (saleId: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("resume_sale", { saleId })),
+	/**  One sale, whatever became of it. */
+	sale: (saleId: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("sale", { saleId })),
 	/**  Sets the quantity of a line. */
-	setQuantity: (lineId: string, quantity: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("set_quantity", { lineId, quantity })),
+	setQuantity: (lineId: string, quantity: string, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("set_quantity", { lineId, quantity, approval })),
+	/**  Takes something off a line; none: off no more. */
+	discountLine: (lineId: string, discount: Asked | null, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("discount_line", { lineId, discount, approval })),
+	/**  Takes something off the sale in front; none: off no more. */
+	discountSale: (saleId: string, discount: Asked | null, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("discount_sale", { saleId, discount, approval })),
+	/**  Notes something on a line; an empty note takes it away. */
+	setNote: (lineId: string, note: string) => typedError<Sale, CommandError>(__TAURI_INVOKE("set_note", { lineId, note })),
+	/**  Sets another price of a line; the one before it again takes that back. */
+	setPrice: (lineId: string, price: Minor, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("set_price", { lineId, price, approval })),
+	/**  Sets the tip of the sale in front; none takes it away. */
+	setTip: (saleId: string, tip: Asked | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("set_tip", { saleId, tip })),
+	/**  Takes the last change of the sale in front back. */
+	undo: (saleId: string, approval: PinEntry | null) => typedError<Sale, CommandError>(__TAURI_INVOKE("undo", { saleId, approval })),
+	/**  What is due in cash in the place of a card payment, and an id for the tender that is to pay it. Saves nothing. */
+	beginCashInstead: (cardTenderId: string) => typedError<BegunTender, CommandError>(__TAURI_INVOKE("begin_cash_instead", { cardTenderId })),
 	/**  What is due, and an id for the tender that is to pay it. Saves nothing. */
 	beginTender: (saleId: string) => typedError<BegunTender, CommandError>(__TAURI_INVOKE("begin_tender", { saleId })),
+	/**  Cancels an operation: at once where it was never sent, else the wish is saved and brought to the bank. */
+	cancel: (key: string) => typedError<Operation, CommandError>(__TAURI_INVOKE("cancel", { key })),
 	/**  Pays by card: durable when it answers, and sent only then. */
-	payCard: (payment: CardPayment) => typedError<Operation, CommandError>(__TAURI_INVOKE("pay_card", { payment })),
-	/**  Pays all that is due in cash. */
-	payCash: (payment: CashPayment) => typedError<CashTaken, CommandError>(__TAURI_INVOKE("pay_cash", { payment })),
+	payCard: (payment: CardPayment, approval: PinEntry | null) => typedError<Operation, CommandError>(__TAURI_INVOKE("pay_card", { payment, approval })),
+	/**  Pays in cash: all that is due, or a part of it. */
+	payCash: (payment: CashPayment, approval: PinEntry | null) => typedError<CashTaken, CommandError>(__TAURI_INVOKE("pay_cash", { payment, approval })),
+	/**  Takes cash in the place of a card payment that was never sent, and cancels that: both in one commit. */
+	payCashInstead: (payment: CashPayment, cardTenderId: string, approval: PinEntry | null) => typedError<CashTaken, CommandError>(__TAURI_INVOKE("pay_cash_instead", { payment, cardTenderId, approval })),
+	/**  Notes how the customer of a payment that was taken offline can be reached; none takes the note away. */
+	noteContact: (tenderId: string, contact: string | null) => typedError<null, CommandError>(__TAURI_INVOKE("note_contact", { tenderId, contact })),
+	/**  What taking a card payment offline would mean. Saves nothing. */
+	offlineAsk: (tenderId: string) => typedError<OfflineAsk, CommandError>(__TAURI_INVOKE("offline_ask", { tenderId })),
+	/**  Hands the goods of an open card payment over. The payment goes on being tried. */
+	takeOffline: (take: TakeOffline, approval: PinEntry | null) => typedError<Operation, CommandError>(__TAURI_INVOKE("take_offline", { take, approval })),
+	/**  What is owed of a late decline, and an id for the tender that is to collect it. Saves nothing. */
+	beginCollecting: (lateTenderId: string) => typedError<BegunTender, CommandError>(__TAURI_INVOKE("begin_collecting", { lateTenderId })),
+	/**  Collects a late decline by another card payment of the same sale. */
+	collectAgain: (collect: CollectAgain) => typedError<Operation, CommandError>(__TAURI_INVOKE("collect_again", { collect })),
+	/**  Collects a late decline in cash. */
+	collectInCash: (collect: CollectInCash) => typedError<CashTaken, CommandError>(__TAURI_INVOKE("collect_in_cash", { collect })),
+	/**  The payments that were taken offline and did not pay, newest first. */
+	lateDeclines: (query: LateQuery) => typedError<LatePage, CommandError>(__TAURI_INVOKE("late_declines", { query })),
+	/**  Gives up a payment that was taken offline, for a reason. */
+	writeOff: (lateTenderId: string, reason: string, approval: PinEntry | null) => typedError<LateDecline, CommandError>(__TAURI_INVOKE("write_off", { lateTenderId, reason, approval })),
+	/**  What giving a partly paid sale up would give back, and an id for it. Saves nothing. */
+	beginVoid: (saleId: string) => typedError<PricedVoid, CommandError>(__TAURI_INVOKE("begin_void", { saleId })),
+	/**  How a sale was given up after a part was paid; none where it was not. */
+	voidOf: (saleId: string) => typedError<SaleVoid | null, CommandError>(__TAURI_INVOKE("void_of", { saleId })),
+	/**  Gives a partly paid sale up: what was paid goes back. */
+	voidSale: (wanted: NewVoid, approval: PinEntry | null) => typedError<SaleVoid, CommandError>(__TAURI_INVOKE("void_sale", { wanted, approval })),
+	/**  The same with what went over the wire. */
+	attempts: (key: string) => typedError<Attempt[], CommandError>(__TAURI_INVOKE("attempts", { key })),
 	/**  One operation. */
 	operation: (key: string) => typedError<Operation, CommandError>(__TAURI_INVOKE("operation", { key })),
 	/**  Operations, newest first. */
@@ -51,14 +101,58 @@ export const commands = {
 	retryNow: (key: string | null) => typedError<null, CommandError>(__TAURI_INVOKE("retry_now", { key })),
 	/**  How the queue stands. */
 	summary: () => typedError<Summary, CommandError>(__TAURI_INVOKE("summary")),
-	/**  What happened to an operation, oldest first. */
+	/**  What happened to an operation in words, oldest first. */
 	timeline: (key: string) => typedError<TimelineEntry[], CommandError>(__TAURI_INVOKE("timeline", { key })),
+	/**  Prints the receipt: the first time as the original, then as a counted copy. */
+	printReceipt: (saleId: string) => typedError<Printed, CommandError>(__TAURI_INVOKE("print_receipt", { saleId })),
+	/**  Where receipts are printed, and how. */
+	printerSettings: () => typedError<PrinterSettings, CommandError>(__TAURI_INVOKE("printer_settings")),
+	/**  The receipt of a sale that is paid or under payment, as the printer's settings say. */
+	receipt: (saleId: string) => typedError<Receipt, CommandError>(__TAURI_INVOKE("receipt", { saleId })),
+	/**  The same on another paper or in another language. */
+	receiptIn: (saleId: string, form: ReceiptForm) => typedError<Receipt, CommandError>(__TAURI_INVOKE("receipt_in", { saleId, form })),
+	/**
+	 *  Whether who is logged in may do this, or so much of it, alone: to ask for another's PIN in time. The command itself asks
+	 *  again.
+	 */
+	checkRight: (right: Right, measure: Asked | null) => typedError<null, CommandError>(__TAURI_INVOKE("check_right", { right, measure })),
+	/**  Locks the till until somebody logs in. */
+	lock: () => typedError<Session, CommandError>(__TAURI_INVOKE("lock")),
+	/**  Logs a person in, in the place of whoever was. */
+	logIn: (entry: PinEntry) => typedError<Session, CommandError>(__TAURI_INVOKE("log_in", { entry })),
+	/**  Everybody who works here, by name. */
+	people: () => typedError<Person[], CommandError>(__TAURI_INVOKE("people")),
+	/**  Who is logged in, and whether somebody must. */
+	session: () => typedError<Session, CommandError>(__TAURI_INVOKE("session")),
+	/**  Opens a shift with what is in the drawer. */
+	openShift: (opening: ShiftOpening) => typedError<Shift, CommandError>(__TAURI_INVOKE("open_shift", { opening })),
+	/**  The open shift. */
+	shift: () => typedError<Shift | null, CommandError>(__TAURI_INVOKE("shift")),
+	/**  Starts the bank again on its data, at the same address. The same again changes nothing. */
+	labBankStart: () => typedError<null, CommandError>(__TAURI_INVOKE("lab_bank_start")),
+	/**  Kills the bank where it stands: from here on its connections are refused. Its data stays. The same again changes nothing. */
+	labBankStop: () => typedError<null, CommandError>(__TAURI_INVOKE("lab_bank_stop")),
+	/**  Ends every fault, and lets go what hangs. */
+	labClear: () => typedError<null, CommandError>(__TAURI_INVOKE("lab_clear")),
+	/**  Empties the account that `tok_account_1` draws on, as if its holder had spent all of it elsewhere. */
+	labDrain: () => typedError<null, CommandError>(__TAURI_INVOKE("lab_drain")),
+	/**  The faults that are set, each with how often it was met. */
+	labFaults: () => typedError<LabFaultHits[], CommandError>(__TAURI_INVOKE("lab_faults")),
+	/**  Sets these faults in place of those before. The first that is due takes a request; none lets go what hangs. */
+	labSetFaults: (faults: LabFaultRule[]) => typedError<LabFaultHits[], CommandError>(__TAURI_INVOKE("lab_set_faults", { faults })),
+	/**  The books of bank and gateway beside the till's, and the faults that are set. */
+	labState: () => typedError<LabState, CommandError>(__TAURI_INVOKE("lab_state")),
 };
 
 /** Events */
 export const events = {
+	catalogueChanged: makeEvent<CatalogueChanged, CatalogueChanged>("catalogue-changed"),
+	closeRequested: makeEvent<CloseRequested, CloseRequested>("close-requested"),
+	lateDeclined: makeEvent<LateDeclined, LateDeclined>("late-declined"),
 	operationChanged: makeEvent<OperationChanged, OperationChanged>("operation-changed"),
 	saleChanged: makeEvent<SaleChanged, SaleChanged>("sale-changed"),
+	sessionChanged: makeEvent<SessionChanged, SessionChanged>("session-changed"),
+	shiftChanged: makeEvent<ShiftChanged, ShiftChanged>("shift-changed"),
 	summaryChanged: makeEvent<SummaryChanged, SummaryChanged>("summary-changed"),
 };
 
@@ -80,8 +174,10 @@ export type AppInfo = {
 export type Article = {
 	sku: string,
 	name: string,
-	/**  For one piece or one kilogram. */
+	/**  For one piece or one kilogram; 0 where it is asked for. */
 	price: Minor,
+	/**  The price is asked for when it is rung up: `addAtPrice`. */
+	openPrice: boolean,
 	/**  The id of its category. */
 	category: string,
 	colour: string,
@@ -105,9 +201,39 @@ export type ArticleQuery = {
 	category: string | null,
 };
 
+/**  A discount or a tip as it is asked for. */
+export type Asked = 
+/**  Percent, with up to three decimals. */
+({ percent: string }) & { amount?: never } | ({ amount: Minor }) & { percent?: never };
+
+/**  The same with what went over the wire. No header and no body. */
+export type Attempt = {
+	seq: Seq,
+	/**  Which attempt it belongs to; 0 before the first. */
+	attempt: number,
+	at: string,
+	/**  What the bank's clock said, to the second. */
+	bankAt: string | null,
+	/**  What happened: a word such as `saved`, `sent`, `answer`, `resumed`. */
+	event: string,
+	/**  Method and path. */
+	sent: string | null,
+	/**  The HTTP status that came back. */
+	answer: number | null,
+	/**  How it was read: a word such as `approved`, `in-progress`, `time-out`. */
+	reading: string | null,
+	detail: string,
+};
+
+/**  How far the backlog of an outage is settled. */
+export type Backlog = {
+	settled: number,
+	total: number,
+};
+
 /**  The bank that this till asks. */
 export type BankInfo = {
-	/**  Whether it is the play bank that runs inside this program. */
+	/**  Whether it is the play bank that runs inside this program: then there is a bank lab. */
 	bundled: boolean,
 	address: string,
 };
@@ -132,7 +258,7 @@ export type CardPayment = {
 	card: string,
 };
 
-/**  What was handed over in cash. */
+/**  What was handed over in cash. Less than is due pays a part. */
 export type CashPayment = {
 	tenderId: string,
 	saleId: string,
@@ -148,6 +274,9 @@ export type CashTaken = {
 	drawer: Minor,
 };
 
+/**  Articles, categories or the shop's settings changed. The window asks for what it shows. */
+export type CatalogueChanged = null;
+
 /**  A group of articles. */
 export type Category = {
 	id: string,
@@ -160,6 +289,33 @@ export type Category = {
 /**  What the chip in the top bar shows. */
 export type Chip = "ok" | "busy" | "waiting" | "paused" | "attention";
 
+/**  Somebody is about to close the window while payments are not settled. The window asks them: Stay, or `closeAnyway`. */
+export type CloseRequested = {
+	unsettled: number,
+	/**  What they come to, for each currency. */
+	amounts: CurrencyAmount[],
+};
+
+/**  Which of its pages of characters a printer is to use. */
+export type CodePages = "ascii" | "western" | "cyrillic" | "both";
+
+/**  A card that is to pay what was declined late. No `Debug`: the card's token is for the bank alone. */
+export type CollectAgain = {
+	tenderId: string,
+	/**  The tender that was taken offline. */
+	lateTenderId: string,
+	/**  The token of a card. */
+	card: string,
+};
+
+/**  Cash for what was declined late: all that is owed, or more. */
+export type CollectInCash = {
+	tenderId: string,
+	/**  The tender that was taken offline. */
+	lateTenderId: string,
+	tendered: Minor,
+};
+
 /**  Why a command did not do what it was asked. */
 export type CommandError = {
 	code: ErrorCode,
@@ -167,7 +323,12 @@ export type CommandError = {
 	message: string,
 	/**  Whether the same call may succeed later with nothing else changed. */
 	retryable: boolean,
+	/**  None for most codes: the union says for which there are some. */
+	details: ErrorDetails | null,
 };
+
+/**  How many there are of something. */
+export type Count = number;
 
 /**  An amount with its currency. */
 export type CurrencyAmount = {
@@ -175,12 +336,209 @@ export type CurrencyAmount = {
 	amount: Minor,
 };
 
-/**  What somebody at the window acts on. */
-export type ErrorCode = 
-/**  The till can't save: nothing was sent. */
-"storage" | "sale-changed" | "sale-frozen" | "unknown-article" | "invalid-quantity" | "invalid-card" | "invalid-amount" | "over-due" | "intent-reused" | "not-found" | "no-bank" | 
+/**  What somebody at the window acts on: the till's own codes, which `docs/ERRORS.md` explains, and the bank lab's. */
+export type ErrorCode = "accepted-offline" | "already-final" | "backup" | "card-may-be-charged" | "category-in-use" | "clock" | "count-needed" | "export" | "import" | "in-use" | "intent-reused" | 
 /**  A fault of the program. */
-"internal";
+"internal" | "invalid-amount" | "invalid-article" | "invalid-barcode" | "invalid-card" | "invalid-discount" | "invalid-person" | "invalid-pin" | "invalid-price" | "invalid-quantity" | "invalid-reason" | "invalid-reference" | "invalid-return" | "invalid-setting" | "invalid-text" | "locked" | "needs-look" | "no-bank" | "no-printer" | "no-shift" | "not-allowed" | "not-found" | "not-refundable" | "nothing-to-undo" | "offline-limit" | "over-due" | "over-refund" | "pin-wait" | "price-needed" | "printer-disconnected" | "printer-disk-full" | "printer-fault" | "printer-no-permission" | "printer-not-found" | "printer-refused" | "printer-timeout" | "printer-unreachable" | "restored" | "sale-changed" | "sale-frozen" | "shift-open" | 
+/**  The till's file can't be written or read. */
+"storage" | "unknown-article" | "wrong-pin" | 
+/**  There is no bank lab here: the till asks a bank of its own. */
+"no-lab" | 
+/**  The bundled bank is stopped, or its lab did not do what was asked. */
+"lab-refused";
+
+/**  Figures that a screen needs beside the code. Amounts in minor units. */
+export type ErrorDetails = 
+/**  Tries that are left before one has to wait, and how long one has to wait now, in seconds. */
+{ kind: "wrong-pin"; triesLeft: number; waitS: number } | 
+/**  Seconds left. */
+{ kind: "pin-wait"; waitS: number } | 
+/**  What was asked for, and what is still due. */
+{ kind: "over-due"; amount: Minor; due: Minor; currency: string } | 
+/**  What was asked for, and what is left to give back. */
+{ kind: "over-refund"; amount: Minor; left: Minor; currency: string } | 
+/**  How many articles are in it. */
+{ kind: "category-in-use"; name: string; articles: Count };
+
+/**  What the bank has in its books. */
+export type LabBankBooks = {
+	charges: Count,
+	refunds: Count,
+	charged: CurrencyAmount[],
+	refunded: CurrencyAmount[],
+	/**  Whether debit and credit come to the same. */
+	balanced: boolean,
+};
+
+/**  What the bank has of an operation. */
+export type LabBankOperation = {
+	/**  `processing`, `approved`, `declined`, `cancelled` or `needs_attention`. */
+	state: string,
+	/**  How often the bank asked its gateway. */
+	gatewayAttempts: number,
+};
+
+/**  What the bundled bank can be made to do wrong. A connection that is refused is none of them: the bank is stopped for it. */
+export type LabFault = 
+/**  It takes the request and never answers. Not charged. */
+"hang" | 
+/**  It answers three seconds late. Charged once. */
+"slow" | 
+/**  Its gateway takes eight seconds, so that the bank says it is still working on it (409). Charged once. */
+"gateway_slow" | 
+/**  It charges, and closes the connection without an answer. */
+"drop_after_charge" | 
+/**  It charges, and answers with status 500. */
+"error_after_charge" | 
+/**  It charges, and half of the answer comes. */
+"truncated" | 
+/**  It charges, and answers with a page of HTML. */
+"garbage" | 
+/**  It charges, and answers about another amount. */
+"foreign_amount" | 
+/**  Too many requests (429), come back in five seconds. Not charged. */
+"rate_limited" | 
+/**  Unavailable (503), come back in five seconds. Not charged. */
+"unavailable" | 
+/**  The gateway charges, and the bank gets no answer from it. */
+"gateway_drop";
+
+/**  A fault that is set. */
+export type LabFaultHits = {
+	fault: LabFault,
+	times: number | null,
+	/**  How many requests it met so far. */
+	hits: number,
+};
+
+/**  A fault to be set. */
+export type LabFaultRule = {
+	fault: LabFault,
+	/**  For so many requests; none: until it is cleared. */
+	times: number | null,
+};
+
+/**  What the gateway has in its books: the truth. A reversal counts as a refund. */
+export type LabGatewayBooks = {
+	requests: Count,
+	distinctKeys: Count,
+	charges: Count,
+	refunds: Count,
+	charged: CurrencyAmount[],
+	refunded: CurrencyAmount[],
+};
+
+/**  What the gateway has of an operation. */
+export type LabGatewayOperation = {
+	/**  The bank's own key for it, never the till's. */
+	key: string,
+	requests: Count,
+	charges: Count,
+	refunds: Count,
+};
+
+/**  One of the till's operations in all three books. */
+export type LabOperation = {
+	key: string,
+	shortCode: string,
+	kind: OperationKind,
+	amount: Minor,
+	currency: string,
+	tillState: OperationState,
+	tillAttempts: number,
+	/**  None where the bank does not know the key, or can't be asked. */
+	bank: LabBankOperation | null,
+	/**  What the gateway has under the bank's key for it; none before the bank asked. */
+	gateway: LabGatewayOperation | null,
+};
+
+/**  The bundled bank beside the till. */
+export type LabState = {
+	/**  Whether the bank runs; while it does not, its connections are refused and its books are not to be had. */
+	running: boolean,
+	faults: LabFaultHits[],
+	bank: LabBankBooks | null,
+	gateway: LabGatewayBooks | null,
+	/**  The till's last operations, newest first, with what bank and gateway have of each. */
+	operations: LabOperation[],
+};
+
+/**  A language, by its code. */
+export type Language = "en" | "ru";
+
+/**  A payment that was taken offline and did not pay. */
+export type LateDecline = {
+	seq: Seq,
+	/**  The tender that was taken offline: by it, it is collected again or written off. */
+	tenderId: string,
+	saleId: string,
+	saleNumber: Seq | null,
+	receiptNumber: Seq | null,
+	/**  When the goods were handed over. */
+	takenAt: string,
+	/**  When it was known that it does not pay. */
+	declinedAt: string | null,
+	state: LateState,
+	/**  What is to be collected, or was. */
+	amount: Minor,
+	/**  What of the payment is not, as those goods came back before. */
+	returned: Minor,
+	currency: string,
+	/**  How the customer can be reached. */
+	contact: string | null,
+	/**  The card payment that was begun last for it: the declined one, or the one that collects again. */
+	operation: Operation,
+	/**  What was taken for it in cash. */
+	cash: Minor | null,
+	/**  When it came to its end. */
+	endedAt: string | null,
+	/**  Why it was given up. */
+	reason: string | null,
+	writtenOffBy: string | null,
+};
+
+/**  A payment that was taken offline did not pay, or what became of it since changed. */
+export type LateDeclined = LateDecline;
+
+/**  The late declines found. */
+export type LatePage = {
+	late: LateDecline[],
+	more: boolean,
+};
+
+/**  Which late declines are asked for, newest first. */
+export type LateQuery = {
+	/**  Also those that are settled or written off. */
+	withEnded: boolean,
+	/**  Only those that came up before this one. */
+	before: Seq | null,
+	/**  At most 200. */
+	limit: number,
+};
+
+/**  How far a late decline is. */
+export type LateState = 
+/**  The bank has not said whether it charged: somebody must look. */
+"attention" | 
+/**  Not charged, and nobody has done anything yet. */
+"open" | 
+/**  Another payment for it is with the bank. */
+"collecting" | 
+/**  Nothing is owed any more. */
+"settled" | 
+/**  Given up before the bank's last word, which is awaited. */
+"writing_off" | "written_off";
+
+/**  How far a leg is. */
+export type LegState = "settling" | "approved" | 
+/**  Refused or cancelled: the customer has nothing yet. */
+"owed" | 
+/**  Refused or cancelled, and another leg took its place. */
+"replaced" | 
+/**  Its payment turned out not to have paid: there is nothing to give back. */
+"void" | "needs_attention" | 
+/**  Cash: handed over. */
+"handed_over";
 
 /**  One article of a sale. */
 export type Line = {
@@ -194,14 +552,58 @@ export type Line = {
 	/**  Up to three decimals. */
 	quantity: string,
 	gross: Minor,
+	/**  What was taken off: the line's own discount and its share of the sale's. */
 	discount: Minor,
+	/**  Its share of the sale's discount alone. */
+	saleDiscount: Minor,
+	discountAsked: Asked | null,
 	total: Minor,
 	/**  Percent. */
 	taxRate: string,
+	origin: Origin,
+	/**  The price before a cashier set another. */
+	listPrice: Minor | null,
+	note: string | null,
 };
 
 /**  An amount in minor units of the currency beside it. The window shows it and never computes with it. */
 export type Minor = number;
+
+/**  A partly paid sale to be given up. */
+export type NewVoid = {
+	/**  The id given when the dialog opened. */
+	voidId: string,
+	saleId: string,
+	reason: string | null,
+};
+
+/**  What somebody must know before a payment is taken offline. Nothing is saved yet. */
+export type OfflineAsk = {
+	tenderId: string,
+	/**  What would be at risk with it. */
+	amount: Minor,
+	currency: string,
+	/**  What is at risk already, in the shop's currency. */
+	stored: Minor,
+	/**  How much may be, together. */
+	sumMax: Minor,
+	/**  How much may be, with one payment. */
+	paymentMax: Minor,
+	/**  How many payments are at risk already. */
+	payments: Count,
+	/**  How many may be. */
+	countMax: number,
+	/**  When the oldest of them was clicked. */
+	oldestAt: string | null,
+	/**  From which age of it on nothing more is taken, in hours. */
+	ageMaxH: number,
+	/**  The limits it is over; none: it may be taken. */
+	over: OverLimit[],
+	/**  It was taken offline already. */
+	isTaken: boolean,
+	/**  Cash may be taken in its place: it was never sent. */
+	cashInstead: boolean,
+};
 
 /**  One thing asked of the bank. */
 export type Operation = {
@@ -219,10 +621,19 @@ export type Operation = {
 	dueAt: string | null,
 	/**  Before which the bank asked not to be asked. */
 	notBefore: string | null,
+	/**  The goods were handed over before the bank answered. */
+	acceptedOffline: boolean,
+	/**  It is being cancelled: from here on only its cancellation is sent. */
+	cancelWished: boolean,
 	/**  Why a person must look, or why it waits. */
 	reason: string | null,
 	saleId: string,
+	saleNumber: Seq | null,
 	receiptNumber: Seq | null,
+	/**  What the bank was given as the reference. */
+	reference: string | null,
+	/**  The bank's id of the payment. */
+	bankReference: string | null,
 	approvalCode: string | null,
 	declineCode: string | null,
 	cardBrand: string | null,
@@ -258,6 +669,81 @@ export type OperationState =
 /**  Perhaps sent, with no valid answer. */
 "unknown" | "approved" | "declined" | "cancelled" | "needs_attention";
 
+/**  How the price of a line came. */
+export type Origin = 
+/**  From the catalogue. */
+"article" | 
+/**  It was asked for when the article was rung up. */
+"open_price" | 
+/**  From the label of a scale. */
+"label";
+
+/**  A limit that a payment is over. */
+export type OverLimit = 
+/**  It is in another currency than the limits. */
+"currency" | 
+/**  For one payment. */
+"payment" | 
+/**  For all together. */
+"sum" | 
+/**  Of their number. */
+"count" | 
+/**  Of the age of the oldest. */
+"age";
+
+/**  Characters of a line. */
+export type Paper = "32" | "42" | "48";
+
+/**  Somebody who works here. */
+export type Person = {
+	id: PersonId,
+	name: string,
+	role: Role,
+};
+
+/**  Names a person. */
+export type PersonId = number;
+
+/**  A PIN as it was typed. No `Debug`: it is shown nowhere. */
+export type PinEntry = {
+	personId: PersonId,
+	pin: string,
+};
+
+/**  What giving a sale up would give back. Nothing is saved yet. */
+export type PricedVoid = {
+	voidId: string,
+	/**  To cards. */
+	cards: Minor,
+	/**  Out of the drawer. */
+	cash: Minor,
+	currency: string,
+};
+
+/**  A print that was made. */
+export type Printed = {
+	/**  Which print of it, from 1, those that failed counted. */
+	print: number,
+	/**  Which copy it is marked as; 0 for the original. */
+	copy: number,
+};
+
+/**  Where receipts are printed. */
+export type Printer = 
+/**  Nowhere: the receipt is shown. */
+{ kind: "none" } | 
+/**  A folder, or a device. */
+{ kind: "file"; path: string } | 
+/**  Name or address, and port. */
+{ kind: "tcp"; address: string };
+
+/**  Where receipts are printed, and how. */
+export type PrinterSettings = {
+	printer: Printer,
+	form: ReceiptForm,
+	codePages: CodePages,
+};
+
 /**  The receipt of a sale. */
 export type Receipt = {
 	saleId: string,
@@ -266,23 +752,79 @@ export type Receipt = {
 	lines: string[],
 	/**  The same in one piece. */
 	text: string,
+	/**  How often it was printed, or may have been. */
+	printed: number,
 };
+
+/**  On what, and in which language, a receipt is written. */
+export type ReceiptForm = {
+	paper: Paper,
+	language: Language,
+};
+
+/**  One way in which money goes back. */
+export type ReturnLeg = {
+	id: string,
+	kind: TenderKind,
+	amount: Minor,
+	/**  What of it is there because of the coins that there are. */
+	rounding: Minor,
+	state: LegState,
+	/**  The leg in whose place it is. */
+	replaces: string | null,
+	/**  The tender whose card gets it. */
+	tenderId: string | null,
+	operation: Operation | null,
+};
+
+/**  How far all that goes back is. */
+export type ReturnState = 
+/**  The customer has all of it. */
+"done" | "settling" | 
+/**  A card did not get it. */
+"owed" | "needs_attention";
+
+/**  Something that not everybody may do. */
+export type Right = "discount" | "price_override" | "refund" | "drop_sale" | "cash_out" | "no_sale" | "offline_over_limit" | "write_off" | "close_shift" | "shift_report" | "settings" | "people" | "catalogue" | "restore" | "audit_export";
+
+/**  What a person is at the till. */
+export type Role = "cashier" | "manager";
 
 /**  A sale as it stands, every figure computed by the till. */
 export type Sale = {
 	id: string,
+	/**  Its number at this till, from the first Pay on. */
+	number: Seq | null,
 	state: SaleState,
+	/**  Whether it is out of the way: put aside, or completed and followed by another. */
+	held: boolean,
+	/**  The name under which it was parked. */
+	name: string | null,
 	lines: Line[],
 	taxes: Tax[],
 	net: Minor,
 	tax: Minor,
+	tip: Minor,
+	tipAsked: Asked | null,
+	/**  The discount on the sale, beside those of its lines. */
 	discount: Minor,
+	discountAsked: Asked | null,
 	total: Minor,
 	paid: Minor,
+	/**  What no tender covers yet. A card payment that is not settled covers its amount. */
 	due: Minor,
+	/**  What is not to be paid any more, of a payment that was taken offline and then declined. */
+	waived: Minor,
+	/**  What cash rounding added, or with a minus took away. */
+	rounding: Minor,
 	currency: string,
+	/**  In the order in which they were begun, those that did not pay included. */
 	tenders: Tender[],
 	receiptNumber: Seq | null,
+	/**  What the next undo takes back: a word such as `line-removed`; none where there is nothing. */
+	undo: string | null,
+	createdAt: string,
+	completedAt: string | null,
 };
 
 /**  A sale changed. */
@@ -293,10 +835,65 @@ export type SaleChanged = {
 /**  Where a sale stands. */
 export type SaleState = "open" | 
 /**  Frozen: under payment. */
-"paying" | "completed";
+"paying" | "completed" | 
+/**  Given up before anything was paid. */
+"dropped" | 
+/**  Given up after a part was paid, which goes back. */
+"voided";
 
-/**  A place in the order of the queue. */
+/**  A sale that was given up after a part was paid. */
+export type SaleVoid = {
+	id: string,
+	saleId: string,
+	saleNumber: Seq | null,
+	cards: Minor,
+	cash: Minor,
+	currency: string,
+	legs: ReturnLeg[],
+	state: ReturnState,
+	reason: string | null,
+	createdAt: string,
+};
+
+/**  Seconds; with a minus, behind. */
+export type Seconds = number;
+
+/**  A place in an order, or a number that was given out: of the queue, of a sale, of a receipt, of a shift. */
 export type Seq = number;
+
+/**  Who stands at the till. */
+export type Session = {
+	/**  Somebody must log in before anything is changed. */
+	locked: boolean,
+	/**  Who is logged in; none while it is locked, and where there are no people. */
+	person: Person | null,
+};
+
+/**  Somebody logged in or locked the till, or what is known of who is logged in changed. The window asks for it. */
+export type SessionChanged = null;
+
+/**  The time between the float and the count of a drawer. */
+export type Shift = {
+	number: Seq,
+	/**  The day that it counts for, as `2026-11-29`. */
+	businessDay: string,
+	currency: string,
+	/**  What was in the drawer to begin with. */
+	floatAmount: Minor,
+	openedAt: string,
+	openedBy: string,
+};
+
+/**  A shift was opened or closed, or its drawer moved. The window asks for it. */
+export type ShiftChanged = null;
+
+/**  A shift to be opened. */
+export type ShiftOpening = {
+	/**  A new UUID of this dialog: the same again gives the same shift back. */
+	intentId: string,
+	/**  What is in the drawer. */
+	floatAmount: Minor,
+};
 
 /**  The queue in one look. */
 export type Summary = {
@@ -307,6 +904,14 @@ export type Summary = {
 	amounts: CurrencyAmount[],
 	oldestAt: string | null,
 	needsAttention: number,
+	/**  Unsettled refunds that wait for a payment which a person must look at. */
+	blocked: number,
+	/**  Cancelled here, of which the bank is still to be told. */
+	tombstones: number,
+	/**  How far what waited during the last outage is settled. */
+	backlog: Backlog | null,
+	/**  By how many seconds this machine's clock is ahead of the bank's, where that is worth showing. */
+	clockGapS: Seconds | null,
 	/**  Those of `unsettled` that belong to another bank or merchant than the one asked now. */
 	otherBank: number,
 	/**  Why the whole queue stands still. */
@@ -321,6 +926,15 @@ export type Summary = {
 
 /**  The queue changed. */
 export type SummaryChanged = Summary;
+
+/**  An open card payment whose goods are handed over. */
+export type TakeOffline = {
+	tenderId: string,
+	/**  How the customer can be reached, if the card turns out not to pay. No card numbers. */
+	contact: string | null,
+	/**  It was seen that it is over the limit: who may take it all the same does. */
+	overLimit: boolean,
+};
 
 /**  What one tax rate comes to. */
 export type Tax = {
@@ -340,6 +954,10 @@ export type Tender = {
 	/**  Cash given back. */
 	change: Minor | null,
 	state: TenderState,
+	/**  The declined or cancelled tender in whose place it was made. */
+	replaces: string | null,
+	/**  A card: when its goods were handed over before the bank had answered. */
+	takenOfflineAt: string | null,
 	operation: Operation | null,
 };
 
@@ -363,9 +981,11 @@ export type TestCard = {
 /**  What the play bank says to a test card. */
 export type TestCardOutcome = "approves" | "declines" | 
 /**  Approves until its account is empty. */
-"account";
+"account" | 
+/**  Approves, but not once the goods were handed over before the bank was asked. */
+"late_declines";
 
-/**  One thing that happened to an operation. */
+/**  One thing that happened to an operation, in words. */
 export type TimelineEntry = {
 	at: string,
 	attempt: number,

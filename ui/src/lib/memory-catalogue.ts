@@ -102,6 +102,7 @@ export const demoArticles: Article[] = shelves.flatMap(({ id, colour, taxRate, r
     sku,
     name,
     price,
+    openPrice: false,
     category: id,
     colour,
     unit: unit ?? 'piece',

@@ -62,7 +62,7 @@ export function receiptOf(sale: Sale): Receipt {
     '',
     centred('Thank you'),
   ];
-  return { saleId: sale.id, receiptNumber: sale.receiptNumber, lines, text: lines.join('\n') };
+  return { saleId: sale.id, receiptNumber: sale.receiptNumber, lines, text: lines.join('\n'), printed: 0 };
 }
 
 function chipOf(needsAttention: number, paused: string | null, waiting: number, unsettled: number): Chip {
@@ -83,6 +83,10 @@ export function summaryOf(operations: Operation[], currency: string, paused: str
     amounts: unsettled.length === 0 ? [] : [{ currency, amount: sum(unsettled.map(({ amount }) => amount)) }],
     oldestAt: unsettled[0]?.createdAt ?? null,
     needsAttention,
+    blocked: 0,
+    tombstones: 0,
+    backlog: null,
+    clockGapS: null,
     otherBank: 0,
     paused,
     bankReachable: !waiting.some(({ lastAnswer }) => lastAnswer === 'no-connection'),

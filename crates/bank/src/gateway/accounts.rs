@@ -25,6 +25,16 @@ pub(crate) fn give_back(tx: &Connection, number: u8, currency: &str, amount: i64
         .map(|_| ())
 }
 
+/// Sets what is left on an account, in minor units.
+pub(crate) fn set(tx: &Connection, number: u8, currency: Currency, balance: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO accounts (number, currency, balance) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO UPDATE SET balance = excluded.balance",
+    )?
+    .execute((number, currency.code(), balance))
+    .map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

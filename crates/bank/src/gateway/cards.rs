@@ -36,7 +36,7 @@ pub(crate) fn read(token: &str, offline: bool) -> Told {
 }
 
 /// An account's number in its one spelling: no sign, no zero before it.
-fn account(text: &str) -> Option<u8> {
+pub(crate) fn account(text: &str) -> Option<u8> {
     let number: u8 = text.parse().ok()?;
     ((1..=ACCOUNTS).contains(&number) && number.to_string() == text).then_some(number)
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     gateway::{
-        Inner, charges, ledger, refunds,
+        Inner, accounts, cards, charges, ledger, refunds,
         wire::{CHARGES_PATH, ChargeRequest, GATEWAY_ID, IDENTITY_PATH, Identity, REFUNDS_PATH, RefundRequest},
     },
     http::{
@@ -21,7 +21,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use idempotency::BeginFn;
-use protocol::{Amount, Key, ProblemType};
+use protocol::{Amount, Currency, Key, ProblemType};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -42,11 +42,10 @@ pub(crate) fn router(gateway: Arc<Inner>) -> Router {
         .undescribed(HttpMethod::Get, &format!("{REFUNDS_PATH}/{{reference}}"), show_refund)
         .undescribed(HttpMethod::Get, metrics::PATH, show_metrics);
     if lab.is_some() {
-        calls = calls.undescribed(HttpMethod::Get, "/lab/ledger", show_ledger).undescribed(
-            HttpMethod::Post,
-            "/lab/purge",
-            purge,
-        );
+        calls = calls
+            .undescribed(HttpMethod::Get, "/lab/ledger", show_ledger)
+            .undescribed(HttpMethod::Put, "/lab/accounts/{number}", set_balance)
+            .undescribed(HttpMethod::Post, "/lab/purge", purge);
     }
     let mut calls = calls.with_state(gateway);
     if let Some(lab) = lab {
@@ -203,6 +202,34 @@ async fn show_ledger(
     // Read by the writer, so that it stands behind every request that was counted before it.
     let ledger = gateway.store.write(Priority::Click, move |tx| ledger::read(tx, key.as_ref())).await;
     Ok(answer::json(StatusCode::OK, &ledger.map_err(Refusal::from)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetBalance {
+    currency: Currency,
+    balance: i64,
+}
+
+/// Sets what is left on an account, as if its holder had spent it elsewhere. No charge: the ledger stays as it is.
+async fn set_balance(
+    State(gateway): State<Arc<Inner>>,
+    Segment(number): Segment,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let refused = |detail: &str| Refusal::new(ProblemType::RequestInvalid, detail);
+    let number = cards::account(&number).ok_or_else(|| refused("an account has a number from 1 to 100"))?;
+    let (parts, body) = request.into_parts();
+    body::check_media_type(&parts.headers)?;
+    let body = body::read(&parts.headers, body).await?;
+    let SetBalance { currency, balance } =
+        serde_json::from_slice(&body).map_err(|error| refused(&error.to_string()))?;
+    if balance < 0 {
+        return Err(refused("`balance` must not be negative"));
+    }
+    let set = gateway.store.write(Priority::Click, move |tx| accounts::set(tx, number, currency, balance)).await;
+    set.map_err(Refusal::from)?;
+    Ok(answer::json(StatusCode::OK, &json!({"number": number, "currency": currency, "balance": balance})))
 }
 
 async fn purge(State(gateway): State<Arc<Inner>>) -> Result<Response, Refusal> {

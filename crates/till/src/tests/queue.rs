@@ -1,15 +1,19 @@
 //! What is told of the queue, also to a listener that was too slow.
 
-use super::{Checked, Scene};
+use super::{
+    Checked, Scene,
+    people::{BORIS, pin, staffed},
+};
 use crate::{
-    Chip, Event, Place, State, Till,
+    CategoryDetails, Chip, Event, Place, Settings, ShiftOpening, State, Till,
     settling::{Teller, came_late},
 };
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
-use tokio::time::timeout;
+use tokio::{sync::broadcast::Receiver, time::timeout};
+use uuid::Uuid;
 
 #[tokio::test]
 async fn what_was_missed_is_told_out_of_the_file() -> Checked {
@@ -175,5 +179,38 @@ async fn damage_that_a_look_met_is_trouble_for_all() -> Checked {
     // What else can be read and written does not hide it.
     scene.settle(&operation, State::Approved).await?;
     assert!(matches!(scene.till.trouble(), Some(crate::TillError::Damaged(_))));
+    Ok(())
+}
+
+/// What was told beside the queue's summaries, which come on their own.
+fn heard(events: &mut Receiver<Event>) -> Vec<Event> {
+    let told = std::iter::from_fn(|| events.try_recv().ok());
+    told.filter(|event| !matches!(event, Event::SummaryChanged(_))).collect()
+}
+
+#[tokio::test]
+async fn who_stands_there_the_catalogue_and_the_shift_are_told_of_when_they_are_saved() -> Checked {
+    let (scene, boris, anna) = staffed().await?;
+    let till = &scene.till;
+    let mut events = till.subscribe();
+    let drinks = || CategoryDetails { id: "drinks".into(), name: "Drinks".into(), colour: "#335577".into() };
+
+    // Refused: nothing changed, and nothing is told.
+    assert!(till.save_category(drinks()).await.is_err(), "Anna may not");
+    assert!(till.log_in(pin(&anna, BORIS)).await.is_err(), "a wrong PIN");
+    assert_eq!(heard(&mut events), []);
+
+    till.log_in(pin(&boris, BORIS)).await?;
+    assert_eq!(heard(&mut events), [Event::SessionChanged]);
+    till.save_category(drinks()).await?;
+    till.save_settings(Settings { shop_name: "Other".into(), ..Settings::default() }).await?;
+    assert_eq!(heard(&mut events), [Event::CatalogueChanged, Event::CatalogueChanged]);
+    let opening = ShiftOpening { intent_id: Uuid::now_v7(), float_amount: 5_000 };
+    till.open_shift(opening).await?;
+    assert_eq!(heard(&mut events), [Event::ShiftChanged]);
+    assert!(till.open_shift(ShiftOpening { intent_id: Uuid::now_v7(), ..opening }).await.is_err(), "one is open");
+    assert_eq!(heard(&mut events), []);
+    till.lock().await?;
+    assert_eq!(heard(&mut events), [Event::SessionChanged]);
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::give_back_unless_saved;
 use crate::{
-    ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportMode, ImportProgress, Imported, Right,
-    Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings, shifts,
+    ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, Event, ImportMode, ImportProgress, Imported,
+    Right, Settings, Till, TillError, audit, audit::Signature, catalogue, rights, rights::Measure, settings, shifts,
 };
 use rusqlite::Connection;
 use store::Priority;
@@ -39,6 +39,7 @@ impl Till {
             audit::append(tx, signature, "settings-saved", None, &details)
         })
         .await
+        .inspect(|()| self.tell(Event::CatalogueChanged))
     }
 
     /// The categories, in their order, each with how many articles it holds.
@@ -147,7 +148,7 @@ impl Till {
         };
         let written = self.inner.store.write(Priority::Background, import).await;
         give_back_unless_saved(approval.as_ref(), &written);
-        written.map_err(|error| self.not_written(error))
+        written.map_err(|error| self.not_written(error)).inspect(|_| self.tell(Event::CatalogueChanged))
     }
 
     /// The whole catalogue as CSV in UTF-8, which brings the same catalogue back, in its order. A spreadsheet opens it and computes
@@ -164,7 +165,9 @@ impl Till {
         &self,
         change: impl FnOnce(&Connection, &Signature) -> Result<T, TillError> + Send + 'static,
     ) -> Result<T, TillError> {
-        self.change(move |tx, signature| change(tx, &rights::allow(tx, signature, Right::Catalogue, Measure::Whole)?))
-            .await
+        let allowed = move |tx: &Connection, signature: &Signature| {
+            change(tx, &rights::allow(tx, signature, Right::Catalogue, Measure::Whole)?)
+        };
+        self.change(allowed).await.inspect(|_| self.tell(Event::CatalogueChanged))
     }
 }

@@ -1,8 +1,8 @@
 //! Who works at the till: logging in, PINs, people and their rights.
 
 use crate::{
-    Measure, NewPerson, Person, PersonChange, PinEntry, Right, RoleRight, Session, Till, TillError, audit::Signature,
-    people, people::Try, pins, rights, rights::Approval,
+    Event, Measure, NewPerson, Person, PersonChange, PinEntry, Right, RoleRight, Session, Till, TillError,
+    audit::Signature, people, people::Try, pins, rights, rights::Approval,
 };
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -53,7 +53,9 @@ impl Till {
     /// work here any more, [`TillError::Storage`] where a try can't be counted: then none is made.
     pub async fn log_in(&self, entry: PinEntry) -> Result<Session, TillError> {
         let (person_id, _) = self.right_pin(entry).await?;
-        self.change_unlocked(move |tx, signature| people::log_in(tx, signature, person_id)).await
+        self.change_unlocked(move |tx, signature| people::log_in(tx, signature, person_id))
+            .await
+            .inspect(|_| self.tell(Event::SessionChanged))
     }
 
     /// Locks the till until somebody logs in. The sale in front, and all that is with the bank, go on as they are.
@@ -61,7 +63,7 @@ impl Till {
     /// # Errors
     /// [`TillError::Storage`] where it can't be saved.
     pub async fn lock(&self) -> Result<Session, TillError> {
-        self.change_unlocked(people::lock).await
+        self.change_unlocked(people::lock).await.inspect(|_| self.tell(Event::SessionChanged))
     }
 
     /// The same till with a person's approval: what the one who is logged in may not do alone is done in both names. It is for one
@@ -80,7 +82,9 @@ impl Till {
     /// [`TillError::InvalidPerson`], [`TillError::InvalidPin`], [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn add_person(&self, new: NewPerson) -> Result<Person, TillError> {
         let pin = self.hashed(new.pin.clone()).await?;
-        self.change(move |tx, signature| people::add(tx, signature, &new, &pin)).await
+        self.change(move |tx, signature| people::add(tx, signature, &new, &pin))
+            .await
+            .inspect(|_| self.tell(Event::SessionChanged))
     }
 
     /// Changes the name or role of a person, or whether the person works here.
@@ -89,7 +93,9 @@ impl Till {
     /// [`TillError::InvalidPerson`] also where no active manager would be left; [`TillError::NotFound`], [`TillError::NotAllowed`],
     /// [`TillError::Locked`].
     pub async fn change_person(&self, new: PersonChange) -> Result<Person, TillError> {
-        self.change(move |tx, signature| people::change(tx, signature, &new)).await
+        self.change(move |tx, signature| people::change(tx, signature, &new))
+            .await
+            .inspect(|_| self.tell(Event::SessionChanged))
     }
 
     /// Gives a person another PIN and forgets the wrong tries. One's own: with [`Till::approved_by`] of the old one.
@@ -106,7 +112,9 @@ impl Till {
     /// # Errors
     /// [`TillError::InvalidSetting`] for a limit that the right can't have, [`TillError::NotAllowed`], [`TillError::Locked`].
     pub async fn set_right(&self, new: RoleRight) -> Result<(), TillError> {
-        self.change(move |tx, signature| rights::set(tx, signature, new)).await
+        self.change(move |tx, signature| rights::set(tx, signature, new))
+            .await
+            .inspect(|_| self.tell(Event::SessionChanged))
     }
 
     /// Whose PIN was entered, and who was logged in then. The try is counted, durably, before the PIN is looked at.

@@ -1,7 +1,7 @@
 //! Shifts and their drawer.
 
 use crate::{
-    Count, Counted, DrawerMove, NewDrawerMove, Shift, ShiftOpening, ShiftReport, Till, TillError, shifts,
+    Count, Counted, DrawerMove, Event, NewDrawerMove, Shift, ShiftOpening, ShiftReport, Till, TillError, shifts,
     shifts::drawer,
 };
 
@@ -31,7 +31,9 @@ impl Till {
     pub async fn open_shift(&self, opening: ShiftOpening) -> Result<Shift, TillError> {
         let intent_id = opening.intent_id;
         let change = move |tx: &rusqlite::Connection, signature: &_| shifts::open(tx, signature, opening);
-        self.change_or_find(change, move |conn| shifts::by_intent(conn, intent_id)).await
+        self.change_or_find(change, move |conn| shifts::by_intent(conn, intent_id))
+            .await
+            .inspect(|_| self.tell(Event::ShiftChanged))
     }
 
     /// Puts cash into the drawer of the open shift, takes some out, or opens it without a sale. The same id again gives the same move back.
@@ -43,7 +45,9 @@ impl Till {
     pub async fn move_drawer(&self, new: NewDrawerMove) -> Result<DrawerMove, TillError> {
         let id = new.id;
         let change = move |tx: &rusqlite::Connection, signature: &_| drawer::make_move(tx, signature, &new);
-        self.change_or_find(change, move |conn| drawer::move_by_id(conn, id)).await
+        self.change_or_find(change, move |conn| drawer::move_by_id(conn, id))
+            .await
+            .inspect(|_| self.tell(Event::ShiftChanged))
     }
 
     /// What went through the drawer of a shift beside the sales, oldest first.
@@ -59,7 +63,9 @@ impl Till {
     /// # Errors
     /// [`TillError::NoShift`], [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::InvalidAmount`].
     pub async fn count_drawer(&self, count: Count) -> Result<Counted, TillError> {
-        self.change(move |tx, signature| drawer::count(tx, signature, &count)).await
+        self.change(move |tx, signature| drawer::count(tx, signature, &count))
+            .await
+            .inspect(|_| self.tell(Event::ShiftChanged))
     }
 
     /// Closes the open shift with its last count, and gives its Z report. What is unsettled is named there and goes on as it is. The same
@@ -70,7 +76,9 @@ impl Till {
     /// shift is open or none, [`TillError::NotAllowed`], [`TillError::Locked`], [`TillError::Storage`], [`TillError::Unreadable`].
     pub async fn close_shift(&self, number: i64) -> Result<ShiftReport, TillError> {
         let change = move |tx: &rusqlite::Connection, signature: &_| shifts::close(tx, signature, number);
-        self.change_or_find(change, move |conn| shifts::z_report(conn, number)).await
+        self.change_or_find(change, move |conn| shifts::z_report(conn, number))
+            .await
+            .inspect(|_| self.tell(Event::ShiftChanged))
     }
 
     /// The X report: how the open shift stands. Seen by another's PIN it leaves an entry in the audit.

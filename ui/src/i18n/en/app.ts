@@ -58,18 +58,4 @@ export const app = {
     folder: 'Folder',
     reason: 'Reason',
   },
-  error: {
-    storage: 'This till cannot save.',
-    'sale-changed': 'The sale changed meanwhile. Here it is as it stands now.',
-    'sale-frozen': 'This sale is under payment and cannot be changed.',
-    'unknown-article': 'This article is not in the catalogue.',
-    'invalid-quantity': 'This quantity does not work for this article.',
-    'invalid-card': 'This is not what the card reader gives. Use the reader; never type a card number.',
-    'invalid-amount': 'This amount does not work. Check what was typed.',
-    'over-due': 'That is more than what is due.',
-    'intent-reused': 'This payment was already made with other figures. Look at it in Payments.',
-    'not-found': 'It is not there any more.',
-    'no-bank': 'No bank is set up for this till. Take cash.',
-    internal: 'Something went wrong inside the till. Look at Payments before charging again.',
-  },
 };

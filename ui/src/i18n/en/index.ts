@@ -2,10 +2,11 @@
 // lacks one of its texts does not pass the type check.
 
 import { app } from './app';
+import { errors } from './errors';
 import { sale } from './sale';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const en = { ...app, ...sale, ...pay, ...payments };
+export const en = { ...app, ...errors, ...sale, ...pay, ...payments };
 
 export type Catalogue = typeof en;

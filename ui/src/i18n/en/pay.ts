@@ -10,7 +10,7 @@ export const pay = {
     back: 'Back to cart',
     reader: 'Card reader',
     readerHint: 'Choose a test card. No card number is ever typed or stored.',
-    outcome: { approves: 'is approved', declines: 'is declined', account: 'draws on its account' },
+    outcome: { approves: 'is approved', declines: 'is declined', account: 'draws on its account', late_declines: 'is declined after an offline sale' },
     cardAmount: 'On this card',
     cardAmountHint: 'Type a smaller amount to pay the rest another way.',
     cashGiven: 'Cash given',
@@ -21,7 +21,7 @@ export const pay = {
     confirmCash: (amount: string) => `Take ${amount}`,
     moment: 'One moment…',
     /** Test cards whose name is a word. */
-    cards: { account: 'Account', insufficient_funds: 'Not enough funds', expired: 'Expired card', lost: 'Lost card', do_not_honor: 'Do not honor' },
+    cards: { account: 'Account', insufficient_funds: 'Not enough funds', expired: 'Expired card', lost: 'Lost card', do_not_honor: 'Do not honor', late_decline: 'Declines late' },
     chooseCard: 'Choose a card',
     chooseCash: 'Enter the cash',
     tooLittle: 'Not enough cash yet',

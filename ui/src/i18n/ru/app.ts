@@ -3,7 +3,7 @@
 import type { Age } from '../../lib/time';
 import type { Catalogue } from '../en';
 
-export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keypad' | 'storage' | 'error'> = {
+export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keypad' | 'storage'> = {
   app: {
     name: 'Kassa',
     nav: 'Экраны',
@@ -54,19 +54,5 @@ export const app: Pick<Catalogue, 'app' | 'nav' | 'top' | 'age' | 'chip' | 'keyp
     detailsHint: 'Освободите место или разрешите запись в папку. Оплата откроется сама.',
     folder: 'Папка',
     reason: 'Причина',
-  },
-  error: {
-    storage: 'Касса не может сохранять.',
-    'sale-changed': 'Чек тем временем изменился. Вот он, как есть сейчас.',
-    'sale-frozen': 'По этому чеку идёт оплата, менять его нельзя.',
-    'unknown-article': 'Такого товара нет в каталоге.',
-    'invalid-quantity': 'Такое количество для этого товара не подходит.',
-    'invalid-card': 'Это не то, что даёт терминал. Приложите карту к нему, номер карты не вводите.',
-    'invalid-amount': 'Такая сумма не подходит. Проверьте, что набрано.',
-    'over-due': 'Это больше, чем нужно оплатить.',
-    'intent-reused': 'Этот платёж уже проведён с другой суммой. Посмотрите его в разделе «Платежи».',
-    'not-found': 'Этого уже нет.',
-    'no-bank': 'Банк для этой кассы не настроен. Примите наличные.',
-    internal: 'В кассе что-то пошло не так. Прежде чем списывать снова, загляните в «Платежи».',
   },
 };

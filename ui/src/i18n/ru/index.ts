@@ -1,7 +1,8 @@
 import type { Catalogue } from '../en';
 import { app } from './app';
+import { errors } from './errors';
 import { sale } from './sale';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const ru: Catalogue = { ...app, ...sale, ...pay, ...payments };
+export const ru: Catalogue = { ...app, ...errors, ...sale, ...pay, ...payments };

@@ -12,7 +12,7 @@ export const pay: Pick<Catalogue, 'pay' | 'panel' | 'receipt'> = {
     back: 'Назад к чеку',
     reader: 'Терминал',
     readerHint: 'Выберите тестовую карту. Номер карты нигде не вводится и не хранится.',
-    outcome: { approves: 'одобряется', declines: 'отклоняется', account: 'списывает со своего счёта' },
+    outcome: { approves: 'одобряется', declines: 'отклоняется', account: 'списывает со своего счёта', late_declines: 'отклоняется после офлайн-продажи' },
     cardAmount: 'По этой карте',
     cardAmountHint: 'Наберите меньшую сумму, чтобы остаток оплатить иначе.',
     cashGiven: 'Получено',
@@ -23,7 +23,7 @@ export const pay: Pick<Catalogue, 'pay' | 'panel' | 'receipt'> = {
     confirmCash: (amount: string) => `Принять ${amount}`,
     moment: 'Секунду…',
     /** Test cards whose name is a word. */
-    cards: { account: 'Счёт', insufficient_funds: 'Мало средств', expired: 'Просроченная карта', lost: 'Утерянная карта', do_not_honor: 'Отказ банка' },
+    cards: { account: 'Счёт', insufficient_funds: 'Мало средств', expired: 'Просроченная карта', lost: 'Утерянная карта', do_not_honor: 'Отказ банка', late_decline: 'Поздний отказ' },
     chooseCard: 'Выберите карту',
     chooseCash: 'Введите сумму',
     tooLittle: 'Пока не хватает',
