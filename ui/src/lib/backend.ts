@@ -1,5 +1,6 @@
 // The one door between the window and the till. Screens and stores know this interface only.
 
+import type { SaleBackend } from './backend-sale';
 import type {
   AppInfo,
   ArticlePage,
@@ -27,16 +28,12 @@ export type TillEvents = {
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
-export interface Backend {
+export interface Backend extends SaleBackend {
   appInfo(): Promise<AppInfo>;
   categories(): Promise<Category[]>;
   articles(query: ArticleQuery): Promise<ArticlePage>;
 
   openSale(): Promise<Sale>;
-  addArticle(sku: string, quantity: string | null): Promise<Sale>;
-  setQuantity(lineId: string, quantity: string): Promise<Sale>;
-  removeLine(lineId: string): Promise<Sale>;
-  clearSale(): Promise<Sale>;
   newSale(): Promise<Sale>;
 
   beginTender(saleId: string): Promise<BegunTender>;

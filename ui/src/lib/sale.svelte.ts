@@ -28,6 +28,8 @@ export class SaleStore {
 
   /** Counts what was shown, so that an answer asked for earlier is not shown over it. */
   shown = 0;
+  /** The sale that was completed here last, whose receipt may be wanted once more. */
+  lastCompleted: string | null = null;
   /** True while the sale is being paid: what would be added now would not be in the amount. */
   locked: () => boolean = () => false;
 
@@ -69,6 +71,7 @@ export class SaleStore {
       this.refused = null;
     }
     this.current = sale;
+    if (sale.state === 'completed') this.lastCompleted = sale.id;
     if (sale.lines.some((line) => line.id === this.selectedId)) return;
     // What is typed for an article that is no line yet, or for the sale, goes on.
     if (this.asking !== null && 'lineId' in this.asking) this.cancelEntry();
@@ -334,7 +337,7 @@ export class SaleStore {
 }
 
 function byOf(asked: Asked | null): By {
-  return asked !== null && 'amount' in asked ? 'amount' : 'percent';
+  return asked?.amount !== undefined ? 'amount' : 'percent';
 }
 
 function askedOf(by: By, text: string): Asked {

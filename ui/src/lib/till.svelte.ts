@@ -109,7 +109,7 @@ export class Till {
 
   /** Prints the receipt of the sale in front once more, or of the one that was completed last. */
   async reprint(): Promise<void> {
-    await this.reprinting.print(this.sale.current?.state === 'completed' ? this.sale.current.id : this.payment.lastCompleted);
+    await this.reprinting.print(this.sale.current?.state === 'completed' ? this.sale.current.id : this.sale.lastCompleted);
   }
 
   go(screen: Screen): void {
