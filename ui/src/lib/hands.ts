@@ -32,6 +32,8 @@ export function followKeys(till: Till, focusSearch: () => void): () => void {
     scanned: (code) => void till.scans.take(code),
     prefix: () => till.preferences.scannerPrefix,
     isText: (target) => {
+      // A PIN that was typed fast is no article, and is shown to nobody.
+      if (till.approvals.question !== null) return 'text';
       if (!isField(target)) return 'no';
       return till.dialogs > 0 ? 'text' : till.screen === 'sale' ? 'no' : 'text-and-end';
     },

@@ -53,9 +53,13 @@ export class ScanStore {
 
   /** The next customer's first article begins the next sale; before that, a sale under payment takes none. */
   async #ready(): Promise<boolean> {
-    if (this.payment.at === 'closed') return this.sale.editable;
+    if (this.payment.at === 'closed') return this.#selling();
     if (this.payment.confirming || this.sale.current?.state !== 'completed' || this.payment.at === 'choose') return false;
     await this.payment.newSale();
+    return this.#selling();
+  }
+
+  #selling(): boolean {
     return this.payment.at === 'closed' && this.sale.editable;
   }
 }

@@ -4,9 +4,10 @@
 import { app } from './app';
 import { errors } from './errors';
 import { sale } from './sale';
+import { hands } from './hands';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const en = { ...app, ...errors, ...sale, ...pay, ...payments };
+export const en = { ...app, ...errors, ...sale, ...hands, ...pay, ...payments };
 
 export type Catalogue = typeof en;

@@ -2,7 +2,8 @@ import type { Catalogue } from '../en';
 import { app } from './app';
 import { errors } from './errors';
 import { sale } from './sale';
+import { hands } from './hands';
 import { pay } from './pay';
 import { payments } from './payments';
 
-export const ru: Catalogue = { ...app, ...errors, ...sale, ...pay, ...payments };
+export const ru: Catalogue = { ...app, ...errors, ...sale, ...hands, ...pay, ...payments };
