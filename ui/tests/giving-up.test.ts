@@ -84,11 +84,11 @@ describe('a receipt', () => {
     await click('confirm-pay');
     await click('receipt');
     await shown('receipt-text');
-    till.pay.printerFault = 'printer-unreachable';
+    till.printerFault = 'printer-unreachable';
     await waitFor(() => expect(byId('print')).toHaveProperty('disabled', false));
     await click('print');
     await waitFor(() => expect(textOf('print-outcome')).toBe('The printer cannot be reached. Look at its cable and network. The sale is not touched.'));
-    till.pay.printerFault = null;
+    till.printerFault = null;
     expect(textOf('print')).toBe('Print again');
     await click('print');
     await waitFor(() => expect(textOf('print-outcome')).toBe('Printed.'));

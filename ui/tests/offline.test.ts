@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 
 import type { MemoryBackend } from '../src/lib/backend-memory';
 import type { Operation } from '../src/lib/types';
-import { byId, click, maybe, openWindow, pause, readyToCharge, restart, shown, textOf } from './window';
+import { byId, click, managerAllows, maybe, openWindow, readyToCharge, restart, shown, STAFF, textOf } from './window';
 
 /** A payment of 6.20 that the bank has not answered. */
 export async function unanswered(change: Partial<Operation> = {}): Promise<{ till: MemoryBackend; key: string }> {
-  const till = await openWindow({ bank: 'manual' }, 2);
+  const till = await openWindow({ bank: 'manual', people: [...STAFF] }, 2);
   await readyToCharge();
   await click('confirm-pay');
   await shown('pay-sending');
@@ -92,13 +92,13 @@ describe('taking a payment offline', () => {
     expect(textOf('pay-offline-limit')).toContain('Over the offline limit (5.00). Wait for the bank, or ask a manager.');
     expect(textOf('offline-over')).toBe('This 6.20; one payment may be 5.00.');
     expect(maybe('take-offline')).toBeNull();
-    till.pay.managerPin = '4711';
     await click('manager-pin');
-    await pause(30);
+    await click('pin-back');
+    await waitFor(() => expect(maybe('pin-entry')).toBeNull());
     expect(till.pay.counts.takenOffline).toBe(0);
     expect(maybe('pay-offline-limit')).not.toBeNull();
-    till.pay.managerPin = null;
     await click('manager-pin');
+    await managerAllows();
     await shown('pay-offline-ok');
     expect(till.pay.counts.takenOffline).toBe(1);
   });

@@ -103,6 +103,7 @@ describe('Payments', () => {
   it('puts a new one on top, and keeps what was paged to', async () => {
     const till = await openWindow({ bank: 'manual' });
     const first = await pay(till);
+    till.settle(first, { state: 'approved', attempts: 1 });
     await click('nav-payments');
     await shown(`operation-${first}`);
     const second = await pay(till);

@@ -4,19 +4,26 @@
 
 import type { Backend, TillEvents } from './backend';
 import { demoArticles, demoCategories } from './memory-catalogue';
-import { cards, grossOf, receiptOf, sum, summaryOf, taxIn } from './memory-figures';
+import { cards, receiptOf, sum, summaryOf } from './memory-figures';
 import { MemoryPay } from './memory-pay';
+import { MemoryPeople, type MemoryPerson } from './memory-people';
+import { priceSale } from './memory-pricing';
 import { decimalsOf } from './money';
 import { fromThousandths, toThousandths } from './quantity';
 import type {
   AppInfo,
   Article,
+  Asked,
   CommandError,
   ErrorCode,
   Operation,
   OperationState,
+  Person,
+  PinEntry,
+  Printed,
   Receipt,
   Sale,
+  Session,
   Summary,
   Tender,
   TimelineEntry,
@@ -30,6 +37,9 @@ export type MemoryOptions = {
   bank?: BankScript;
   answerAfterMs?: number;
   articles?: Article[];
+  /** Codes that a scanner reads, with the SKU of each. */
+  barcodes?: Record<string, string>;
+  people?: MemoryPerson[];
 };
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -38,6 +48,11 @@ function refuse(code: ErrorCode, message: string): CommandError {
   return { code, message, retryable: code === 'storage', details: null };
 }
 
+function lineOf(sale: Sale, id: string): Sale['lines'][number] {
+  const line = sale.lines.find((each) => each.id === id);
+  if (!line) throw refuse('not-found', id);
+  return line;
+}
 
 /** With the bank, and nobody took the risk of it. */
 function isBeingPaid(sale: Sale): boolean {
@@ -66,6 +81,13 @@ export class MemoryBackend implements Backend {
   #next = 1;
   #receipt = 1041;
   #paused: string | null = null;
+  #barcodes: Record<string, string>;
+  /** What undo takes back, of each sale. */
+  #changes = new Map<string, { what: string; lines: Sale['lines']; discountAsked: Asked | null }[]>();
+  readonly staff: MemoryPeople;
+  /** While set, every print fails with it. */
+  printerFault: ErrorCode | null = null;
+  #prints = new Map<string, number>();
 
   /** Offline, late declines, giving up, printing. */
   readonly pay = new MemoryPay({
@@ -73,6 +95,7 @@ export class MemoryBackend implements Backend {
     sales: () => [...this.#sales.values()],
     operation: (key) => this.#operations.get(key) ?? this.#missing(key),
     save: () => this.#save(),
+    allow: (right, approval) => this.staff.allow(right, false, approval),
     id: (kind) => this.#id(kind),
     copy: (sale) => this.#copy(sale),
     refuse,
@@ -95,7 +118,6 @@ export class MemoryBackend implements Backend {
   readonly writeOff = this.pay.writeOff.bind(this.pay);
   readonly beginVoid = this.pay.beginVoid.bind(this.pay);
   readonly voidSale = this.pay.voidSale.bind(this.pay);
-  readonly printReceipt = this.pay.printReceipt.bind(this.pay);
   readonly saleOf = this.pay.saleOf.bind(this.pay);
 
   constructor(options: MemoryOptions = {}) {
@@ -103,6 +125,8 @@ export class MemoryBackend implements Backend {
     this.#bank = options.bank ?? 'by-card';
     this.#answerAfterMs = options.answerAfterMs ?? 900;
     this.#articles = options.articles ?? demoArticles;
+    this.#barcodes = options.barcodes ?? {};
+    this.staff = new MemoryPeople(options.people);
   }
 
   // --- what a test or a demo scripts ---
@@ -182,7 +206,7 @@ export class MemoryBackend implements Backend {
     const found = this.#articles.filter(
       (article) =>
         (category === null || article.category === category) &&
-        words.every((word) => `${article.name} ${article.sku}`.toLowerCase().includes(word)),
+        words.every((word) => `${article.name} ${article.sku} ${this.#codesOf(article.sku)}`.toLowerCase().includes(word)),
     );
     found.sort((a, b) => Number(b.favourite) - Number(a.favourite));
     return { articles: found.slice(0, 200), more: found.length > 200 };
@@ -193,56 +217,127 @@ export class MemoryBackend implements Backend {
     return this.#copy(this.#openSale());
   }
 
-  async addArticle(sku: string, quantity: string | null): Promise<Sale> {
-    const article = this.#articles.find((each) => each.sku === sku);
-    if (!article) throw refuse('unknown-article', sku);
-    return this.#edit((sale) => {
-      const line = sale.lines.find((each) => each.sku === sku);
-      const more = toThousandths(quantity ?? '1') ?? 0n;
-      if (line && article.unit === 'piece') line.quantity = fromThousandths((toThousandths(line.quantity) ?? 0n) + more);
-      else
-        sale.lines.push({
-          id: this.#id('line'),
-          position: 0,
-          sku,
-          name: article.name,
-          unit: article.unit,
-          unitPrice: article.price,
-          quantity: fromThousandths(more),
-          gross: 0,
-          discount: 0,
-          saleDiscount: 0,
-          discountAsked: null,
-          total: 0,
-          taxRate: article.taxRate,
-          origin: 'article',
-          listPrice: null,
-          note: null,
-        });
-    });
+  async addArticle(code: string, quantity: string | null): Promise<Sale> {
+    const article = this.#articleOf(code);
+    if (article.openPrice) throw refuse('price-needed', article.name);
+    return this.#add(article, quantity, article.price);
+  }
+
+  async addAtPrice(code: string, quantity: string | null, price: number): Promise<Sale> {
+    const article = this.#articleOf(code);
+    if (!article.openPrice) throw refuse('invalid-price', `${article.name} has a price`);
+    return this.#add(article, quantity, price);
   }
 
   async setQuantity(lineId: string, quantity: string): Promise<Sale> {
     const thousandths = toThousandths(quantity);
     if (thousandths === null || thousandths === 0n) throw refuse('invalid-quantity', quantity);
-    return this.#edit((sale) => {
-      const line = sale.lines.find((each) => each.id === lineId);
-      if (!line) throw refuse('not-found', lineId);
+    return this.#edit('quantity-changed', (sale) => {
+      const line = lineOf(sale, lineId);
       if (line.unit === 'piece' && thousandths % 1000n !== 0n) throw refuse('invalid-quantity', quantity);
       line.quantity = fromThousandths(thousandths);
     });
   }
 
-  async removeLine(lineId: string): Promise<Sale> {
-    return this.#edit((sale) => {
+  async setPrice(lineId: string, price: number, approval?: PinEntry | null): Promise<Sale> {
+    if (price < 0 || price > 99_999_999) throw refuse('invalid-price', String(price));
+    return this.#edit('price-changed', (sale) => {
+      const line = lineOf(sale, lineId);
+      const list = line.listPrice ?? line.unitPrice;
+      if (price !== list) this.staff.allow('price_override', true, approval);
+      line.unitPrice = price;
+      line.listPrice = price === list ? null : list;
+    });
+  }
+
+  async discountLine(lineId: string, discount: Asked | null, approval?: PinEntry | null): Promise<Sale> {
+    return this.#edit('line-discounted', (sale) => {
+      const line = lineOf(sale, lineId);
+      this.#checkDiscount(discount, approval);
+      line.discountAsked = discount;
+    });
+  }
+
+  async discountSale(saleId: string, discount: Asked | null, approval?: PinEntry | null): Promise<Sale> {
+    if (saleId !== this.#openSale().id) throw refuse('sale-changed', saleId);
+    return this.#edit('sale-discounted', (sale) => {
+      this.#checkDiscount(discount, approval);
+      sale.discountAsked = discount;
+    });
+  }
+
+  async setNote(lineId: string, note: string): Promise<Sale> {
+    if (note.length > 200 || /\d{13,}/.test(note)) throw refuse('invalid-text', 'the note');
+    return this.#edit('note-changed', (sale) => {
+      lineOf(sale, lineId).note = note.trim() || null;
+    });
+  }
+
+  async removeLine(lineId: string, approval?: PinEntry | null): Promise<Sale> {
+    return this.#edit('line-removed', (sale) => {
+      lineOf(sale, lineId);
+      if (sale.lines.length === 1) this.staff.allow('drop_sale', true, approval);
       sale.lines = sale.lines.filter((each) => each.id !== lineId);
     });
   }
 
-  async clearSale(): Promise<Sale> {
-    return this.#edit((sale) => {
+  async clearSale(approval?: PinEntry | null): Promise<Sale> {
+    return this.#edit('sale-cleared', (sale) => {
+      this.staff.allow('drop_sale', true, approval);
       sale.lines = [];
+      sale.discountAsked = null;
     });
+  }
+
+  async undo(saleId: string): Promise<Sale> {
+    const sale = this.#sale(saleId);
+    const change = this.#changes.get(saleId)?.at(-1);
+    if (!change) throw refuse('nothing-to-undo', saleId);
+    this.#editable(sale);
+    this.#changes.get(saleId)?.pop();
+    sale.lines = change.lines;
+    sale.discountAsked = change.discountAsked;
+    return this.#priced(sale);
+  }
+
+  async parkSale(saleId: string, name: string): Promise<Sale> {
+    const sale = this.#sale(saleId);
+    if (name.trim() === '' || name.length > 64) throw refuse('invalid-text', 'the name');
+    if (sale.lines.length === 0) throw refuse('sale-changed', 'empty');
+    this.#editable(sale);
+    sale.name = name.trim();
+    this.#held.push(saleId);
+    this.#open = null;
+    this.tellSale(saleId);
+    return this.#tellOf(this.#openSale());
+  }
+
+  async dropSale(saleId: string, approval?: PinEntry | null): Promise<Sale> {
+    const sale = this.#sale(saleId);
+    if (sale.state !== 'open') throw refuse('sale-frozen', saleId);
+    this.staff.allow('drop_sale', true, approval);
+    this.#save();
+    sale.state = 'dropped';
+    this.forget(saleId);
+    if (this.#open === saleId) this.#open = null;
+    this.tellSale(saleId);
+    return this.#tellOf(this.#openSale());
+  }
+
+  async printReceipt(saleId: string): Promise<Printed> {
+    this.#sale(saleId);
+    if (this.printerFault !== null) throw refuse(this.printerFault, 'printer');
+    const print = (this.#prints.get(saleId) ?? 0) + 1;
+    this.#prints.set(saleId, print);
+    return { print, copy: print - 1 };
+  }
+
+  async people(): Promise<Person[]> {
+    return this.staff.list();
+  }
+
+  async logIn(entry: PinEntry): Promise<Session> {
+    return this.staff.logIn(entry);
   }
 
   async newSale(): Promise<Sale> {
@@ -373,7 +468,7 @@ export class MemoryBackend implements Backend {
   }
 
   async receipt(saleId: string): Promise<Receipt> {
-    return { ...receiptOf(this.#copy(this.#sale(saleId))), printed: this.pay.printed(saleId) };
+    return { ...receiptOf(this.#copy(this.#sale(saleId))), printed: this.#prints.get(saleId) ?? 0 };
   }
 
   async operation(key: string): Promise<Operation> {
@@ -484,26 +579,61 @@ export class MemoryBackend implements Backend {
     return structuredClone({ ...sale, held, tenders });
   }
 
-  #edit(change: (sale: Sale) => void): Sale {
-    const sale = this.#openSale();
+  #codesOf(sku: string): string {
+    return Object.keys(this.#barcodes).filter((code) => this.#barcodes[code] === sku).join(' ');
+  }
+
+  #articleOf(code: string): Article {
+    const sku = this.#barcodes[code] ?? code;
+    const article = this.#articles.find((each) => each.sku === sku);
+    if (!article) throw refuse('unknown-article', code);
+    return article;
+  }
+
+  #add(article: Article, quantity: string | null, price: number): Sale {
+    const more = toThousandths(quantity ?? '1');
+    if (more === null || more === 0n || (article.unit === 'piece' && more % 1000n !== 0n)) throw refuse('invalid-quantity', String(quantity));
+    const { sku, name, unit, taxRate } = article;
+    return this.#edit('article-added', (sale) => {
+      const same = (each: Sale['lines'][number]) => each.sku === sku && each.unit === 'piece' && each.origin === 'article' && each.listPrice === null;
+      const line = article.openPrice ? undefined : sale.lines.find(same);
+      if (line) {
+        line.quantity = fromThousandths((toThousandths(line.quantity) ?? 0n) + more);
+        return;
+      }
+      const figures = { gross: 0, discount: 0, saleDiscount: 0, total: 0 };
+      const own = { discountAsked: null, listPrice: null, note: null, origin: article.openPrice ? ('open_price' as const) : ('article' as const) };
+      sale.lines.push({ id: this.#id('line'), position: 0, sku, name, unit, unitPrice: price, quantity: fromThousandths(more), taxRate, ...figures, ...own });
+    });
+  }
+
+  #checkDiscount(discount: Asked | null, approval: PinEntry | null | undefined): void {
+    if (discount === null) return;
+    const { percent, amount } = this.staff.discountMax;
+    const asked = discount.percent === undefined ? null : (toThousandths(discount.percent) ?? 100_001n);
+    if (asked !== null && asked > 100_000n) throw refuse('invalid-discount', 'at most 100 percent');
+    const within = asked === null ? (discount.amount ?? 0) <= amount : asked <= BigInt(percent) * 1000n;
+    this.staff.allow('discount', within, approval);
+  }
+
+  #editable(sale: Sale): void {
+    this.staff.acting();
     if (sale.state !== 'open') throw refuse(sale.state === 'completed' ? 'sale-changed' : 'sale-frozen', sale.id);
     this.#save();
+  }
+
+  #edit(what: string, change: (sale: Sale) => void): Sale {
+    const sale = this.#openSale();
+    this.#editable(sale);
+    const before = { what, lines: structuredClone(sale.lines), discountAsked: sale.discountAsked };
     change(sale);
-    sale.lines.forEach((line, index) => {
-      line.position = index + 1;
-      line.gross = grossOf(line.unitPrice, line.quantity);
-      line.total = line.gross;
-    });
-    const rates = [...new Set(sale.lines.map((line) => line.taxRate))].sort((a, b) => Number(a) - Number(b));
-    sale.taxes = rates.map((rate) => {
-      const gross = sum(sale.lines.filter((line) => line.taxRate === rate).map((line) => line.total));
-      const tax = taxIn(gross, rate);
-      return { rate, net: gross - tax, tax };
-    });
-    sale.total = sum(sale.lines.map((line) => line.total));
-    sale.tax = sum(sale.taxes.map(({ tax }) => tax));
-    sale.net = sale.total - sale.tax;
-    sale.due = sale.total;
+    this.#changes.set(sale.id, [...(this.#changes.get(sale.id) ?? []), before]);
+    return this.#priced(sale);
+  }
+
+  #priced(sale: Sale): Sale {
+    priceSale(sale);
+    sale.undo = this.#changes.get(sale.id)?.at(-1)?.what ?? null;
     return this.#tellOf(sale);
   }
 

@@ -1,5 +1,5 @@
 // What the window asks of the till about payments: offline, cancelling, cash in a card's place, late
-// declines, sales given up, and paper. A part of the one `Backend`.
+// declines, sales given up. A part of the one `Backend`.
 
 import { commands } from './ipc.gen';
 import { data } from './ipc';
@@ -17,7 +17,6 @@ import type {
   Operation,
   PinEntry,
   PricedVoid,
-  Printed,
   Sale,
   SaleVoid,
   TakeOffline,
@@ -41,7 +40,6 @@ export interface PayBackend {
   beginVoid(saleId: string): Promise<PricedVoid>;
   voidSale(fresh: NewVoid, approval: PinEntry | null): Promise<SaleVoid>;
 
-  printReceipt(saleId: string): Promise<Printed>;
   /** One sale, whatever became of it. */
   saleOf(saleId: string): Promise<Sale>;
 }
@@ -62,6 +60,5 @@ export const tauriPay: PayBackend = {
   beginVoid: (saleId) => data(commands.beginVoid(saleId)),
   voidSale: (fresh, approval) => data(commands.voidSale(fresh, approval)),
 
-  printReceipt: (saleId) => data(commands.printReceipt(saleId)),
   saleOf: (saleId) => data(commands.sale(saleId)),
 };

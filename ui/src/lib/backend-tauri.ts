@@ -1,19 +1,18 @@
 import type { Backend, TillEvents } from './backend';
 import { tauriPay } from './backend-pay';
+import { saleCommands } from './backend-sale';
 import { data } from './ipc';
 import { commands, events } from './ipc.gen';
 
 /** The till behind the desktop shell's commands. */
 export const tauriBackend: Backend = {
+  ...saleCommands,
+
   appInfo: () => data(commands.appInfo()),
   categories: () => data(commands.categories()),
   articles: (query) => data(commands.articles(query)),
 
   openSale: () => data(commands.openSale()),
-  addArticle: (sku, quantity) => data(commands.addArticle(sku, quantity, null)),
-  setQuantity: (lineId, quantity) => data(commands.setQuantity(lineId, quantity, null)),
-  removeLine: (lineId) => data(commands.removeLine(lineId, null)),
-  clearSale: () => data(commands.clearSale(null)),
   newSale: () => data(commands.newSale()),
 
   beginTender: (saleId) => data(commands.beginTender(saleId)),

@@ -2,6 +2,7 @@
 
 import type { PayBackend } from './backend-pay';
 import type { PinEntry } from './ipc.gen';
+import type { SaleBackend } from './backend-sale';
 import type {
   AppInfo,
   ArticlePage,
@@ -29,16 +30,12 @@ export type TillEvents = {
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
-export interface Backend extends PayBackend {
+export interface Backend extends PayBackend, SaleBackend {
   appInfo(): Promise<AppInfo>;
   categories(): Promise<Category[]>;
   articles(query: ArticleQuery): Promise<ArticlePage>;
 
   openSale(): Promise<Sale>;
-  addArticle(sku: string, quantity: string | null): Promise<Sale>;
-  setQuantity(lineId: string, quantity: string): Promise<Sale>;
-  removeLine(lineId: string): Promise<Sale>;
-  clearSale(): Promise<Sale>;
   newSale(): Promise<Sale>;
 
   beginTender(saleId: string): Promise<BegunTender>;

@@ -75,7 +75,7 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
   const late = Number(ask.get('late') ?? 0);
   if (late > 0) await lateDeclines(demo, late);
   if (ask.has('limit')) demo.pay.limits = { ...demo.pay.limits, paymentMax: Number(ask.get('limit')) };
-  if (ask.has('printer')) demo.pay.printerFault = ask.get('printer') as MemoryBackend['pay']['printerFault'];
+  if (ask.has('printer')) demo.printerFault = ask.get('printer') as MemoryBackend['printerFault'];
   if (ask.has('storage')) demo.storageFault = 'No space left on the disk';
   if (ask.has('paused')) demo.paused = ask.get('paused');
   for (const name of ['kassa.theme', 'kassa.language']) {

@@ -1,5 +1,5 @@
 // What the in-memory till does about payments beside taking them: offline within limits, cancelling, cash
-// in a card's place, late declines, sales given up, printing. It keeps the contract's promises.
+// in a card's place, late declines, sales given up. It keeps the contract's promises.
 
 import type { PayBackend } from './backend-pay';
 import type {
@@ -13,6 +13,7 @@ import type {
   OverLimit,
   PinEntry,
   ReturnLeg,
+  Right,
   SaleVoid,
   TakeOffline,
 } from './ipc.gen';
@@ -25,6 +26,8 @@ export type PayWorld = {
   sales(): Sale[];
   operation(key: string): Operation;
   save(): void;
+  /** Refuses what takes a manager. */
+  allow(right: Right, approval: PinEntry | null): void;
   id(kind: string): string;
   copy(sale: Sale): Sale;
   refuse(code: ErrorCode, message: string): CommandError;
@@ -41,24 +44,15 @@ export type OfflineLimits = { paymentMax: number; sumMax: number; countMax: numb
 
 export class MemoryPay implements PayBackend {
   limits: OfflineLimits = { paymentMax: 5000, sumMax: 100_000, countMax: 75, ageMaxH: 24 };
-  /** While set, what may not be done by everybody takes this PIN. */
-  managerPin: string | null = null;
-  /** While set, every print fails with it. */
-  printerFault: ErrorCode | null = null;
   /** How often each of these made something. */
-  readonly counts = { takenOffline: 0, collected: 0, writtenOff: 0, voided: 0, cancelled: 0, printed: 0 };
+  readonly counts = { takenOffline: 0, collected: 0, writtenOff: 0, voided: 0, cancelled: 0 };
 
   #late = new Map<string, LateDecline>();
   #contacts = new Map<string, string | null>();
   #voids = new Map<string, SaleVoid>();
-  #prints = new Map<string, number>();
   #collects = new Map<string, string>();
 
   constructor(readonly world: PayWorld) {}
-
-  printed(saleId: string): number {
-    return this.#prints.get(saleId) ?? 0;
-  }
 
   /** A step of an operation: what it means where its goods were gone before. */
   settled(sale: Sale, tender: Tender, operation: Operation): void {
@@ -112,12 +106,6 @@ export class MemoryPay implements PayBackend {
     return this.world.operation(tender.operation?.key ?? '');
   }
 
-  #allow(approval: PinEntry | null): void {
-    if (this.managerPin === null) return;
-    if (approval === null) throw this.world.refuse('not-allowed', 'only a manager may');
-    if (approval.pin !== this.managerPin) throw this.world.refuse('wrong-pin', 'not the PIN');
-  }
-
   async offlineAsk(tenderId: string): Promise<OfflineAsk> {
     const { sale, tender } = this.#tender(tenderId);
     const stored = this.world
@@ -153,7 +141,7 @@ export class MemoryPay implements PayBackend {
     const { over } = await this.offlineAsk(tenderId);
     if (over.length > 0) {
       if (!overLimit) throw this.world.refuse('offline-limit', over.join());
-      this.#allow(approval);
+      this.world.allow('offline_over_limit', approval);
     }
     this.world.save();
     this.counts.takenOffline += 1;
@@ -257,7 +245,7 @@ export class MemoryPay implements PayBackend {
     if (!late) throw this.world.refuse('not-found', lateTenderId);
     if (reason.trim() === '') throw this.world.refuse('invalid-reason', 'say why');
     if (late.state === 'settled') throw this.world.refuse('already-final', lateTenderId);
-    this.#allow(approval);
+    this.world.allow('write_off', approval);
     this.world.save();
     this.counts.writtenOff += 1;
     late.state = late.state === 'open' ? 'written_off' : 'writing_off';
@@ -287,7 +275,7 @@ export class MemoryPay implements PayBackend {
     const known = this.#voids.get(voidId);
     if (known) return known;
     const { sale, cards, cash } = this.#paid(saleId);
-    this.#allow(approval);
+    this.world.allow('refund', approval);
     this.world.save();
     this.counts.voided += 1;
     const leg = (tender: Tender, state: ReturnLeg['state'], operation: Operation | null): ReturnLeg => ({
@@ -324,15 +312,6 @@ export class MemoryPay implements PayBackend {
     this.#voids.set(voidId, made);
     this.world.tellSale(saleId);
     return made;
-  }
-
-  async printReceipt(saleId: string) {
-    if (this.printerFault !== null) throw this.world.refuse(this.printerFault, 'the printer does not answer');
-    this.world.save();
-    this.counts.printed += 1;
-    const copy = this.printed(saleId);
-    this.#prints.set(saleId, copy + 1);
-    return { print: copy + 1, copy };
   }
 
   async saleOf(saleId: string): Promise<Sale> {

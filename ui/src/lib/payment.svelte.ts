@@ -334,6 +334,11 @@ export class PaymentStore {
     else if (sale.state !== 'open' && operation !== null) this.#showOperation(operation);
   }
 
+  /** Another sale is in front now. */
+  show(sale: Sale): void {
+    this.#moveTo(sale);
+  }
+
   #moveTo(sale: Sale): void {
     this.sale.show(sale);
     this.#close();

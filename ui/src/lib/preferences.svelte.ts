@@ -1,4 +1,5 @@
 import { catalogues, type Catalogue } from '../i18n';
+import { changeKeys, defaultKeys, readKeys, writeKeys, type Chord, type KeyMap, type Refusal, type Use } from './keys';
 import { formatAmount, formatMoney, tagOf, type Locale } from './money';
 import { ageOf, formatClock, formatDateTime } from './time';
 
@@ -6,6 +7,8 @@ export type Theme = 'system' | 'light' | 'dark';
 
 const THEME = 'kassa.theme';
 const LANGUAGE = 'kassa.language';
+const KEYS = 'kassa.keys';
+const SCANNER_PREFIX = 'kassa.scanner-prefix';
 const themes: readonly Theme[] = ['system', 'light', 'dark'];
 
 /** Storage may be switched off in a browser; the window then forgets and goes on. */
@@ -29,6 +32,9 @@ function keep(name: string, value: string): void {
 export class Preferences {
   locale = $state<Locale>('en');
   theme = $state<Theme>('system');
+  keys = $state.raw<KeyMap>(defaultKeys);
+  /** The sign that the scanner is set to send first; null for none. */
+  scannerPrefix = $state<string | null>(null);
   #systemDark = $state(false);
 
   text: Catalogue = $derived(catalogues[this.locale]);
@@ -40,6 +46,8 @@ export class Preferences {
     this.locale = language.startsWith('ru') ? 'ru' : 'en';
     const theme = recall(THEME);
     this.theme = themes.find((each) => each === theme) ?? 'system';
+    this.keys = readKeys(recall(KEYS));
+    this.scannerPrefix = recall(SCANNER_PREFIX) || null;
     const system = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
     this.#systemDark = system?.matches ?? false;
     system?.addEventListener('change', (event) => (this.#systemDark = event.matches));
@@ -53,6 +61,25 @@ export class Preferences {
   nextTheme(): void {
     this.theme = themes[(themes.indexOf(this.theme) + 1) % themes.length] ?? 'system';
     keep(THEME, this.theme);
+  }
+
+  /** Gives a use other keys, or says why not. */
+  changeKeys(use: Use, chords: readonly Chord[]): Refusal | null {
+    const changed = changeKeys(this.keys, use, chords);
+    if ('refused' in changed) return changed.refused;
+    this.keys = changed.map;
+    keep(KEYS, writeKeys(this.keys));
+    return null;
+  }
+
+  resetKeys(): void {
+    this.keys = defaultKeys;
+    keep(KEYS, writeKeys(this.keys));
+  }
+
+  setScannerPrefix(prefix: string | null): void {
+    this.scannerPrefix = prefix || null;
+    keep(SCANNER_PREFIX, prefix ?? '');
   }
 
   amount(amount: number, currency: string): string {

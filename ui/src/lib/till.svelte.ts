@@ -1,16 +1,20 @@
 import { getContext, setContext } from 'svelte';
 
 import type { Approve } from './approval';
+import { Approvals } from './approvals.svelte';
 import { asCommandError, type Backend } from './backend';
 import { CatalogueStore } from './catalogue.svelte';
 import { Clock } from './clock.svelte';
 import { CollectStore } from './collecting.svelte';
 import { Guard } from './guard.svelte';
 import { LateStore } from './late.svelte';
+import { ParkingStore } from './parking.svelte';
 import { PaymentStore } from './payment.svelte';
 import { Preferences } from './preferences.svelte';
 import { QueueStore } from './queue.svelte';
+import { Reprinting } from './reprinting.svelte';
 import { SaleStore } from './sale.svelte';
+import { ScanStore } from './scans.svelte';
 import { Trouble } from './trouble.svelte';
 import { VoidStore } from './voiding.svelte';
 import type { AppInfo, CommandError, Operation } from './types';
@@ -31,6 +35,8 @@ export class Till {
   screen = $state<Screen>('sale');
   /** Dialogs that cover the screen; the screen's own keys rest meanwhile. */
   dialogs = $state(0);
+  /** The list of the keys is open. */
+  helping = $state(false);
 
   readonly preferences = new Preferences();
   readonly clock = new Clock();
@@ -46,16 +52,24 @@ export class Till {
   /** The payment that a manager is to look at, in a dialog. */
   looking = $state.raw<Operation | null>(null);
   /** Runs a command that may take a manager. */
-  readonly approve: Approve = (command) => this.trouble.write(() => command(null));
+  readonly approve: Approve = (command) => this.trouble.write(() => this.approvals.run(command));
+  readonly approvals: Approvals;
+  readonly scans: ScanStore;
+  readonly parking: ParkingStore;
+  readonly reprinting: Reprinting;
 
   constructor(readonly backend: Backend) {
     this.catalogue = new CatalogueStore(backend, this.trouble);
-    this.sale = new SaleStore(backend, this.trouble);
+    this.approvals = new Approvals(backend);
+    this.sale = new SaleStore(backend, this.trouble, this.approvals);
     this.queue = new QueueStore(backend, this.trouble);
     this.payment = new PaymentStore(backend, this.trouble, this.sale, this.queue, this.clock, this.approve);
     this.late = new LateStore(backend, this.trouble, this.approve);
     this.collecting = new CollectStore(backend, this.trouble, this.queue);
     this.voiding = new VoidStore(backend, this.trouble, this.approve);
+    this.scans = new ScanStore(this.sale, this.payment, () => this.go('sale'));
+    this.parking = new ParkingStore(backend, this.trouble, this.approvals, this.sale, this.queue, this.payment);
+    this.reprinting = new Reprinting(backend);
   }
 
   /** Loads what the first screen needs and follows the till's events; the result ends that. */
@@ -105,6 +119,11 @@ export class Till {
     if (await this.trouble.probe(() => this.backend.probeStorage())) {
       await (this.sale.current === null ? this.open() : this.payment.refresh());
     }
+  }
+
+  /** Prints the receipt of the sale in front once more, or of the one that was completed last. */
+  async reprint(): Promise<void> {
+    await this.reprinting.print(this.sale.current?.state === 'completed' ? this.sale.current.id : this.sale.lastCompleted);
   }
 
   go(screen: Screen): void {

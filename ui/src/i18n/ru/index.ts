@@ -1,8 +1,10 @@
 import type { Catalogue } from '../en';
 import { app } from './app';
+import { errors } from './errors';
 import { sale } from './sale';
+import { hands } from './hands';
 import { pay } from './pay';
 import { payments } from './payments';
 import { risk } from './risk';
 
-export const ru: Catalogue = { ...app, ...sale, ...pay, ...payments, ...risk };
+export const ru: Catalogue = { ...app, ...errors, ...sale, ...hands, ...pay, ...payments, ...risk };
