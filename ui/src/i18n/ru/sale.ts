@@ -41,7 +41,6 @@ export const sale: Pick<Catalogue, 'catalogue' | 'cart' | 'held'> = {
     byPercent: 'В процентах',
     byAmount: 'Суммой',
     noDiscount: 'Без скидки',
-    off: (figure: string) => `−${figure}`,
     wasPrice: (price: string) => `вместо ${price}`,
     undo: 'Вернуть',
     undoOf: (what: string) => `Вернуть: ${what}`,
