@@ -56,9 +56,12 @@ export async function type(text: string): Promise<void> {
 /** A scanner reads a code: its keys come at once, and Enter ends them. */
 export function scan(code: string, end: 'Enter' | 'Tab' | null = 'Enter', of: (sign: string) => KeyboardEventInit = (sign) => ({ key: sign, code: codeOf(sign) })): KeyboardEvent[] {
   const keys = [...[...code].map(of), ...(end === null ? [] : [{ key: end, code: end }])];
-  return keys.map((init) => {
+  const start = performance.now();
+  return keys.map((init, at) => {
     const target = document.activeElement ?? document.body;
     const down = new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true });
+    // A loaded machine comes to them late; they were made when the scanner made them.
+    Object.defineProperty(down, 'timeStamp', { value: start + at * 5 });
     target.dispatchEvent(down);
     if (!down.defaultPrevented && target instanceof HTMLButtonElement && (init.key === 'Enter' || init.key === ' ')) target.click();
     target.dispatchEvent(new KeyboardEvent('keyup', { ...init, bubbles: true }));

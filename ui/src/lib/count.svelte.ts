@@ -12,7 +12,6 @@ export class Count {
     }
     const next = this.typed + key;
     if (!/^\d{1,20}(\.\d{0,3})?$/.test(next)) return false;
-    this.times = null;
     this.typed = next;
     return true;
   }

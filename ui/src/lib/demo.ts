@@ -2,10 +2,18 @@
 // Never part of what ships.
 
 import { MemoryBackend, type BankScript } from './backend-memory';
+import { manyArticles } from './memory-catalogue';
+import type { MemoryPerson } from './memory-people';
 import type { Operation } from './types';
 
 const WAIT_STEP_MS = 20;
 const WAIT_LIMIT_MS = 4000;
+
+const staff: MemoryPerson[] = [
+  { name: 'Ines', role: 'cashier', pin: '1111' },
+  { name: 'Marta Hohenstein-Wagenknecht', role: 'manager', pin: '2468' },
+  { name: 'Oleg', role: 'manager', pin: '1357' },
+];
 
 let demo: MemoryBackend | null = null;
 
@@ -64,6 +72,8 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
     currency: ask.get('currency') ?? 'EUR',
     answerAfterMs: Number(ask.get('after') ?? 900),
     ...(ask.has('articles') ? { articles: [] } : {}),
+    ...(ask.has('many') ? { articles: manyArticles(Number(ask.get('many'))) } : {}),
+    ...(ask.has('people') ? { people: staff } : {}),
   });
   const payments = Number(ask.get('payments') ?? 0);
   if (payments > 0) await pastPayments(demo, payments);
@@ -71,6 +81,11 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
   const skus = ['1002', '3003', '2003', '5001', '6001', '4002', '1006', '6005', '3004', '2001', '5004', '6008', '1004', '4005', '6006'];
   for (const sku of skus.slice(0, Number(ask.get('lines') ?? 0))) await demo.addArticle(sku, sku === '5001' ? '0.645' : null);
   if (ask.has('big')) await demo.addArticle('6001', '999');
+  for (const name of (ask.get('parked') ?? '').split(',').filter(Boolean)) {
+    await demo.addArticle('1002', '2');
+    await demo.parkSale((await demo.openSale()).id, name);
+  }
+  if (ask.has('edited')) await edit(demo);
   demo.bank = (ask.get('bank') ?? 'by-card') as BankScript;
   const late = Number(ask.get('late') ?? 0);
   if (late > 0) await lateDeclines(demo, late);
@@ -83,6 +98,16 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
     if (value !== null) localStorage.setItem(name, value);
   }
   return demo;
+}
+
+/** A price, a discount, a note and a discount on all. */
+async function edit(till: MemoryBackend): Promise<void> {
+  const { id, lines } = await till.openSale();
+  const [first, second, third] = lines;
+  if (first) await till.setPrice(first.id, 300);
+  if (second) await till.discountLine(second.id, { percent: '12.5' });
+  if (third) await till.setNote(third.id, 'without sugar, and the lid apart, for the lady at the window');
+  await till.discountSale(id, { amount: 100 });
 }
 
 /** Clicks through `do`, a list of test ids, each as soon as it is there; `state=…` settles the newest payment. */

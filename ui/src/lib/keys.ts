@@ -49,6 +49,17 @@ export const changeable: readonly Use[] = uses.filter((use) => !fixed.includes(u
 
 export type KeyEvent = Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'altKey' | 'metaKey' | 'shiftKey'>;
 
+/** As it stands on the key, for those whose name is another. */
+const marks: Record<string, string> = { Delete: 'Del', Escape: 'Esc', '-': '−' };
+
+/** A chord as people read it: `Ctrl + Z`, `Del`. */
+export function chordWords(chord: Chord): string {
+  return chord
+    .split(/\+(?=.)/)
+    .map((part) => marks[part] ?? part)
+    .join(' + ');
+}
+
 /** What a US keyboard has in a place: `KeyZ` is `z`, `Slash` with Shift is `?`. */
 const places: Record<string, string> = {
   Backquote: '`~',
@@ -90,7 +101,8 @@ function modified(event: KeyEvent, key: string): Chord {
 
 /** The chords that an event can be, the likeliest first: by its sign, then by its place for a layout that has another sign there. */
 export function chordsOf(event: KeyEvent): Chord[] {
-  const place = usSign({ ...event, shiftKey: event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey });
+  const commanded = event.ctrlKey || event.altKey || event.metaKey;
+  const place = usSign({ code: event.code, shiftKey: event.shiftKey && !commanded });
   const chords = [modified(event, event.key)];
   // A Latin letter is what it says: on a German keyboard Z and Y have changed places.
   const says = /^[a-z]$/i.test(event.key) && /^[a-z]$/i.test(place ?? '');

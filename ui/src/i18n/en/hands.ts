@@ -30,7 +30,6 @@ export const hands = {
       confirm: 'Confirm, in the dialog that has the focus',
       help: 'Show the keys',
     },
-    name: { Delete: 'Del', Escape: 'Esc', Enter: 'Enter', Space: 'Space' } as Record<string, string>,
   },
   scan: {
     unknown: (code: string) => `${code} is not in the catalogue`,
@@ -38,9 +37,7 @@ export const hands = {
     untouched: 'Nothing was rung up. Scan it again, or search for it by name.',
     others: (n: number) => `and ${n} more`,
     read: 'Read',
-    times: (n: string) => `${n} ×`,
     timesHint: 'of the next article',
-    typed: (text: string) => text,
     typedHint: '* for a quantity, Enter for an article number',
     forget: 'Forget the count',
   },

@@ -40,7 +40,6 @@ export const sale = {
     byPercent: 'In percent',
     byAmount: 'As an amount',
     noDiscount: 'No discount',
-    off: (figure: string) => `−${figure}`,
     wasPrice: (price: string) => `instead of ${price}`,
     undo: 'Undo',
     undoOf: (what: string) => `Undo: ${what}`,

@@ -31,7 +31,6 @@ export const hands: Pick<Catalogue, 'keys' | 'scan' | 'pin' | 'park' | 'reprint'
       confirm: 'Подтвердить в открытом окне',
       help: 'Показать клавиши',
     },
-    name: { Delete: 'Del', Escape: 'Esc', Enter: 'Enter', Space: 'Пробел' } as Record<string, string>,
   },
   scan: {
     unknown: (code: string) => `${code}: такого товара нет в каталоге`,
@@ -39,9 +38,7 @@ export const hands: Pick<Catalogue, 'keys' | 'scan' | 'pin' | 'park' | 'reprint'
     untouched: 'В чек ничего не добавлено. Считайте ещё раз или найдите по названию.',
     others: (n: number) => `и ещё ${n}`,
     read: 'Понятно',
-    times: (n: string) => `${n} ×`,
     timesHint: 'следующего товара',
-    typed: (text: string) => text,
     typedHint: '* для количества, Enter для номера товара',
     forget: 'Сбросить количество',
   },
