@@ -1,5 +1,8 @@
 // The one door between the window and the till. Screens and stores know this interface only.
 
+import type { PayBackend } from './backend-pay';
+import type { PinEntry } from './ipc.gen';
+import type { SaleBackend } from './backend-sale';
 import type {
   AppInfo,
   ArticlePage,
@@ -35,21 +38,17 @@ export type TillEvents = {
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
-export interface Backend {
+export interface Backend extends PayBackend, SaleBackend {
   appInfo(): Promise<AppInfo>;
   categories(): Promise<Category[]>;
   articles(query: ArticleQuery): Promise<ArticlePage>;
 
   openSale(): Promise<Sale>;
-  addArticle(sku: string, quantity: string | null): Promise<Sale>;
-  setQuantity(lineId: string, quantity: string): Promise<Sale>;
-  removeLine(lineId: string): Promise<Sale>;
-  clearSale(): Promise<Sale>;
   newSale(): Promise<Sale>;
 
   beginTender(saleId: string): Promise<BegunTender>;
-  payCard(payment: CardPayment): Promise<Operation>;
-  payCash(payment: CashPayment): Promise<CashTaken>;
+  payCard(payment: CardPayment, approval: PinEntry | null): Promise<Operation>;
+  payCash(payment: CashPayment, approval: PinEntry | null): Promise<CashTaken>;
   backToCart(saleId: string): Promise<Sale>;
   holdSale(saleId: string): Promise<Sale>;
   heldSales(): Promise<Sale[]>;

@@ -1,4 +1,5 @@
 import { catalogues, type Catalogue } from '../i18n';
+import { changeKeys, defaultKeys, readKeys, writeKeys, type Chord, type KeyMap, type Refusal, type Use } from './keys';
 import { formatAmount, formatMoney, tagOf, type Locale } from './money';
 import { ageOf, formatClock, formatDateTime } from './time';
 
@@ -11,6 +12,8 @@ const LANGUAGE = 'kassa.language';
 const TEXT_SIZE = 'kassa.text-size';
 export const themes: readonly Theme[] = ['system', 'light', 'dark'];
 export const textSizes: readonly TextSize[] = ['100', '125', '150', '200'];
+const KEYS = 'kassa.keys';
+const SCANNER_PREFIX = 'kassa.scanner-prefix';
 
 /** Storage may be switched off in a browser; the window then forgets and goes on. */
 function recall(name: string): string | null {
@@ -34,6 +37,9 @@ export class Preferences {
   locale = $state<Locale>('en');
   theme = $state<Theme>('system');
   textSize = $state<TextSize>('100');
+  keys = $state.raw<KeyMap>(defaultKeys);
+  /** The sign that the scanner is set to send first; null for none. */
+  scannerPrefix = $state<string | null>(null);
   #systemDark = $state(false);
 
   text: Catalogue = $derived(catalogues[this.locale]);
@@ -47,6 +53,8 @@ export class Preferences {
     this.theme = themes.find((each) => each === theme) ?? 'system';
     const size = recall(TEXT_SIZE);
     this.textSize = textSizes.find((each) => each === size) ?? '100';
+    this.keys = readKeys(recall(KEYS));
+    this.scannerPrefix = recall(SCANNER_PREFIX) || null;
     const system = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
     this.#systemDark = system?.matches ?? false;
     system?.addEventListener('change', (event) => (this.#systemDark = event.matches));
@@ -65,6 +73,25 @@ export class Preferences {
   chooseTextSize(size: TextSize): void {
     this.textSize = size;
     keep(TEXT_SIZE, size);
+  }
+
+  /** Gives a use other keys, or says why not. */
+  changeKeys(use: Use, chords: readonly Chord[]): Refusal | null {
+    const changed = changeKeys(this.keys, use, chords);
+    if ('refused' in changed) return changed.refused;
+    this.keys = changed.map;
+    keep(KEYS, writeKeys(this.keys));
+    return null;
+  }
+
+  resetKeys(): void {
+    this.keys = defaultKeys;
+    keep(KEYS, writeKeys(this.keys));
+  }
+
+  setScannerPrefix(prefix: string | null): void {
+    this.scannerPrefix = prefix || null;
+    keep(SCANNER_PREFIX, prefix ?? '');
   }
 
   amount(amount: number, currency: string): string {
