@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
 import { catalogues } from '../src/i18n';
-import { panelOf, settledPanel, type Panel } from '../src/lib/panel';
+import { panelOf, settledPanel, type StatePanelId } from '../src/lib/panel';
 import { panelWords } from '../src/lib/panel-words';
 import { newer } from '../src/lib/queue.svelte';
 import { operation, START, summary } from './operations';
 
-type Row = [what: string, Parameters<typeof operation>[0], Parameters<typeof summary>[0] | null, afterMs: number, Panel];
+type Row = [what: string, Parameters<typeof operation>[0], Parameters<typeof summary>[0] | null, afterMs: number, StatePanelId];
 
 const rows: Row[] = [
   ['just saved', { state: 'saved' }, {}, 0, 'pay-sending'],
@@ -66,7 +66,7 @@ describe('the later account of a payment', () => {
 });
 
 describe('the words of a payment', () => {
-  const english: [Panel, Parameters<typeof operation>[0], string, string][] = [
+  const english: [StatePanelId, Parameters<typeof operation>[0], string, string][] = [
     ['pay-sending', {}, 'Asking the bank… 24.90', 'Payment K7Q2. Keep the card ready.'],
     ['pay-approved', { approvalCode: '8F21K0' }, 'Approved 24.90', 'Approval 8F21K0. Charged once.'],
     ['pay-declined', { declineCode: 'insufficient_funds' }, 'Declined. Not charged.', 'Not enough funds. Ask for another way to pay.'],

@@ -65,7 +65,9 @@ describe('a sale that is paid in part', () => {
     settle({ state: 'approved' });
     await waitFor(() => expect(textOf('held-sales')).toContain('Approved 3.00. 3.20 still to pay.'));
     expect(textOf('held-sales')).not.toContain('complete');
-    await click('language');
+    await click('look-menu');
+    await click('language-ru');
+    await press('Escape');
     await waitFor(() => expect(textOf('held-sales')).toContain('Одобрено 3,00. Осталось оплатить 3,20.'));
   });
 });

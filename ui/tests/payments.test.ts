@@ -79,20 +79,62 @@ describe('Payments', () => {
     vi.unstubAllGlobals();
   });
 
-  it('pages through many', async () => {
+  it('pages through many, and draws only what is in sight', async () => {
     const till = await openWindow({ bank: 'manual' });
     const keys: string[] = [];
-    for (let n = 0; n < 60; n += 1) {
+    for (let n = 0; n < 130; n += 1) {
       const key = await pay(till);
       till.settle(key, { state: 'approved', attempts: 1 });
       keys.push(key);
     }
     await click('nav-payments');
-    await shown(`operation-${keys[59]}`);
+    await shown(`operation-${keys[129]}`);
     expect(maybe(`operation-${keys[0]}`)).toBeNull();
     await click('load-more');
+    await waitFor(() => expect(maybe('load-more')).toBeNull());
+    expect(document.querySelectorAll('[data-testid^="operation-"][data-state]').length).toBeLessThan(50);
+    const box = byId('list-box');
+    box.scrollTop = 130 * 52;
+    box.dispatchEvent(new Event('scroll'));
     await shown(`operation-${keys[0]}`);
-    expect(document.querySelectorAll('[data-testid^="operation-"][data-state]')).toHaveLength(keys.length);
-    expect(maybe('load-more')).toBeNull();
+    expect(maybe(`operation-${keys[129]}`)).toBeNull();
+  });
+
+  it('puts a new one on top, and keeps what was paged to', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const first = await pay(till);
+    till.settle(first, { state: 'approved', attempts: 1 });
+    await click('nav-payments');
+    await shown(`operation-${first}`);
+    const second = await pay(till);
+    till.settle(second, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' });
+    await shown(`operation-${second}`);
+    const rows = [...document.querySelectorAll<HTMLElement>('[data-testid^="operation-"][data-state]')].map((row) => row.dataset['testid']);
+    expect(rows).toEqual([`operation-${second}`, `operation-${first}`]);
+  });
+
+  it('cancels, as a wish, what was perhaps sent', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    till.settle(key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' });
+    await click('nav-payments');
+    await click(`operation-${key}`);
+    await click('cancel-if-not-charged');
+    await shown('cancel-wished');
+    expect(byId(`operation-${key}`).dataset['state']).toBe('unknown');
+    expect(maybe('cancel-if-not-charged')).toBeNull();
+    await waitFor(() => expect(textOf('operation-timeline')).toContain('Cancelling asked'));
+  });
+
+  it('says what to do about one that needs a look', async () => {
+    const till = await openWindow({ bank: 'manual' });
+    const key = await pay(till);
+    till.settle(key, { state: 'needs_attention', attempts: 1, reason: 'key-reused: amount' });
+    await click('nav-payments');
+    await click(`operation-${key}`);
+    expect((await shown('what-to-do')).textContent).toContain('Do not charge again');
+    await click('manager-pin');
+    await click('ask-again');
+    expect(till.counts.retryNow).toBe(1);
   });
 });

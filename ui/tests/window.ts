@@ -4,6 +4,7 @@ import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/sv
 
 import App from '../src/App.svelte';
 import { MemoryBackend, type MemoryOptions } from '../src/lib/backend-memory';
+import { WAIT_MS } from '../src/lib/scanner';
 
 export const byId = (id: string) => screen.getByTestId(id);
 export const maybe = (id: string) => screen.queryByTestId(id);
@@ -33,15 +34,39 @@ export async function tap(target: HTMLElement, count = 1): Promise<void> {
   await fireEvent.click(target, { detail: count });
 }
 
-/** A key goes down and up again at what has the focus. */
-export async function press(key: string): Promise<void> {
+/** A key goes down and up again at what has the focus, as slowly as a person does it; a chord is written `Ctrl+Z`. */
+export async function press(chord: string): Promise<void> {
+  const [, held, key = chord] = /^(Ctrl)\+(.+)$/.exec(chord) ?? [];
   const target = document.activeElement ?? document.body;
-  const down = new KeyboardEvent('keydown', { key, code: codeOf(key), bubbles: true, cancelable: true });
+  const init = { key, code: codeOf(key), ctrlKey: held === 'Ctrl', bubbles: true, cancelable: true };
+  const down = new KeyboardEvent('keydown', init);
   target.dispatchEvent(down);
   // jsdom gives keys no default action; a button's is a click.
   if (!down.defaultPrevented && target instanceof HTMLButtonElement && (key === 'Enter' || key === ' ')) target.click();
   target.dispatchEvent(new KeyboardEvent('keyup', { key, code: codeOf(key), bubbles: true }));
-  await Promise.resolve();
+  // What could begin a scan is held back for a moment.
+  await (key.length === 1 && !init.ctrlKey ? pause(WAIT_MS + 15) : Promise.resolve());
+}
+
+/** A person types a text. */
+export async function type(text: string): Promise<void> {
+  for (const sign of text) await press(sign);
+}
+
+/** A scanner reads a code: its keys come at once, and Enter ends them. */
+export function scan(code: string, end: 'Enter' | 'Tab' | null = 'Enter', of: (sign: string) => KeyboardEventInit = (sign) => ({ key: sign, code: codeOf(sign) })): KeyboardEvent[] {
+  const keys = [...[...code].map(of), ...(end === null ? [] : [{ key: end, code: end }])];
+  const start = performance.now();
+  return keys.map((init, at) => {
+    const target = document.activeElement ?? document.body;
+    const down = new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true });
+    // A loaded machine comes to them late; they were made when the scanner made them.
+    Object.defineProperty(down, 'timeStamp', { value: start + at * 5 });
+    target.dispatchEvent(down);
+    if (!down.defaultPrevented && target instanceof HTMLButtonElement && (init.key === 'Enter' || init.key === ' ')) target.click();
+    target.dispatchEvent(new KeyboardEvent('keyup', { ...init, bubbles: true }));
+    return down;
+  });
 }
 
 /** A key is held: `times` keydowns and no keyup. */
@@ -62,6 +87,7 @@ export async function hold(key: string, times: number, marked: boolean): Promise
 }
 
 function codeOf(key: string): string {
+  if (/^[a-z]$/i.test(key)) return `Key${key.toUpperCase()}`;
   return key === ' ' ? 'Space' : /^\d$/.test(key) ? `Digit${key}` : key;
 }
 
@@ -90,6 +116,17 @@ export function gate(): { open: () => void; passed: Promise<void> } {
   let open = () => {};
   const passed = new Promise<void>((done) => (open = done));
   return { open, passed };
+}
+
+export const STAFF = [
+  { name: 'Maria', role: 'manager', pin: '4711' },
+  { name: 'Ann', role: 'cashier', pin: '2580' },
+] as const;
+
+/** Maria types her PIN, which the till has asked for. */
+export async function managerAllows(): Promise<void> {
+  await click('pin-person-1');
+  for (const key of ['pin-4', 'pin-7', 'pin-1', 'pin-1', 'pin-ok']) await click(key);
 }
 
 /** Chooses a card in the Pay dialog, up to the moment before the click that charges. */

@@ -1,37 +1,24 @@
-import { asCommandError, type Backend, type TillEvents } from './backend';
+import type { Backend, TillEvents } from './backend';
+import { tauriPay } from './backend-pay';
+import { saleCommands } from './backend-sale';
+import { data } from './ipc';
 import { commands, events } from './ipc.gen';
-import type { CommandError } from './types';
-
-type Answer<T> = { status: 'ok'; data: T } | { status: 'error'; error: CommandError };
-
-/** The data of an answer; whatever else comes is thrown as a `CommandError`. */
-async function data<T>(asked: Promise<Answer<T>>): Promise<T> {
-  let answer: Answer<T>;
-  try {
-    answer = await asked;
-  } catch (thrown) {
-    throw asCommandError(thrown);
-  }
-  if (answer.status === 'error') throw asCommandError(answer.error);
-  return answer.data;
-}
 
 /** The till behind the desktop shell's commands. */
 export const tauriBackend: Backend = {
+  ...saleCommands,
+
   appInfo: () => data(commands.appInfo()),
   categories: () => data(commands.categories()),
   articles: (query) => data(commands.articles(query)),
 
   openSale: () => data(commands.openSale()),
-  addArticle: (sku, quantity) => data(commands.addArticle(sku, quantity, null)),
-  setQuantity: (lineId, quantity) => data(commands.setQuantity(lineId, quantity, null)),
-  removeLine: (lineId) => data(commands.removeLine(lineId, null)),
-  clearSale: () => data(commands.clearSale(null)),
   newSale: () => data(commands.newSale()),
 
   beginTender: (saleId) => data(commands.beginTender(saleId)),
-  payCard: (payment) => data(commands.payCard(payment, null)),
-  payCash: (payment) => data(commands.payCash(payment, null)),
+  ...tauriPay,
+  payCard: (payment, approval) => data(commands.payCard(payment, approval)),
+  payCash: (payment, approval) => data(commands.payCash(payment, approval)),
   backToCart: (saleId) => data(commands.backToCart(saleId)),
   holdSale: (saleId) => data(commands.holdSale(saleId)),
   heldSales: () => data(commands.heldSales()),
@@ -49,11 +36,36 @@ export const tauriBackend: Backend = {
     await data(commands.probeStorage());
   },
 
+  session: () => data(commands.session()),
+  lock: () => data(commands.lock()),
+  closeAnyway: async () => {
+    await data(commands.closeAnyway());
+  },
+
+  labState: () => data(commands.labState()),
+  labSetFaults: async (faults) => {
+    await data(commands.labSetFaults(faults));
+  },
+  labClear: async () => {
+    await data(commands.labClear());
+  },
+  labDrain: async () => {
+    await data(commands.labDrain());
+  },
+  labBankStop: async () => {
+    await data(commands.labBankStop());
+  },
+  labBankStart: async () => {
+    await data(commands.labBankStart());
+  },
+
   async listen(handlers: TillEvents) {
     const stops = await Promise.all([
       events.operationChanged.listen(({ payload }) => handlers.operationChanged(payload)),
       events.summaryChanged.listen(({ payload }) => handlers.summaryChanged(payload)),
       events.saleChanged.listen(({ payload }) => handlers.saleChanged(payload)),
+      events.sessionChanged.listen(() => handlers.sessionChanged()),
+      events.closeRequested.listen(({ payload }) => handlers.closeRequested(payload)),
     ]);
     return () => stops.forEach((stop) => stop());
   },

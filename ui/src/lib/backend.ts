@@ -1,5 +1,8 @@
 // The one door between the window and the till. Screens and stores know this interface only.
 
+import type { PayBackend } from './backend-pay';
+import type { PinEntry } from './ipc.gen';
+import type { SaleBackend } from './backend-sale';
 import type {
   AppInfo,
   ArticlePage,
@@ -9,13 +12,17 @@ import type {
   CashPayment,
   CashTaken,
   Category,
+  CloseRequested,
   CommandError,
   ErrorCode,
+  LabFaultRule,
+  LabState,
   Operation,
   OperationPage,
   OperationQuery,
   Receipt,
   Sale,
+  Session,
   Summary,
   TimelineEntry,
 } from './types';
@@ -24,24 +31,24 @@ export type TillEvents = {
   operationChanged: (operation: Operation) => void;
   summaryChanged: (summary: Summary) => void;
   saleChanged: (change: { saleId: string }) => void;
+  /** Somebody logged in, or the till was locked: ask who it is. */
+  sessionChanged: () => void;
+  /** Somebody wants to close the window while these are not settled. */
+  closeRequested: (asked: CloseRequested) => void;
 };
 
 /** Every method rejects with a `CommandError` and with nothing else. */
-export interface Backend {
+export interface Backend extends PayBackend, SaleBackend {
   appInfo(): Promise<AppInfo>;
   categories(): Promise<Category[]>;
   articles(query: ArticleQuery): Promise<ArticlePage>;
 
   openSale(): Promise<Sale>;
-  addArticle(sku: string, quantity: string | null): Promise<Sale>;
-  setQuantity(lineId: string, quantity: string): Promise<Sale>;
-  removeLine(lineId: string): Promise<Sale>;
-  clearSale(): Promise<Sale>;
   newSale(): Promise<Sale>;
 
   beginTender(saleId: string): Promise<BegunTender>;
-  payCard(payment: CardPayment): Promise<Operation>;
-  payCash(payment: CashPayment): Promise<CashTaken>;
+  payCard(payment: CardPayment, approval: PinEntry | null): Promise<Operation>;
+  payCash(payment: CashPayment, approval: PinEntry | null): Promise<CashTaken>;
   backToCart(saleId: string): Promise<Sale>;
   holdSale(saleId: string): Promise<Sale>;
   heldSales(): Promise<Sale[]>;
@@ -56,6 +63,21 @@ export interface Backend {
   summary(): Promise<Summary>;
   /** A write that reaches the disk: resolves where the till can save, and changes nothing. */
   probeStorage(): Promise<void>;
+
+  session(): Promise<Session>;
+  lock(): Promise<Session>;
+  /** Closes the window, whatever is not settled: it goes on at the next start. */
+  closeAnyway(): Promise<void>;
+
+  /** All but `labState` fail with `lab-refused` where the bank does not do it; each with `no-lab` where there is none. */
+  labState(): Promise<LabState>;
+  labSetFaults(faults: LabFaultRule[]): Promise<void>;
+  /** Ends every fault, and lets go what hangs. */
+  labClear(): Promise<void>;
+  /** Empties the account of one test card. */
+  labDrain(): Promise<void>;
+  labBankStop(): Promise<void>;
+  labBankStart(): Promise<void>;
 
   /** Calls the handlers from now on; the result ends that. */
   listen(handlers: TillEvents): Promise<() => void>;

@@ -2,10 +2,18 @@
 // Never part of what ships.
 
 import { MemoryBackend, type BankScript } from './backend-memory';
+import { manyArticles } from './memory-catalogue';
+import type { MemoryPerson } from './memory-people';
 import type { Operation } from './types';
 
 const WAIT_STEP_MS = 20;
 const WAIT_LIMIT_MS = 4000;
+
+const staff: MemoryPerson[] = [
+  { name: 'Ines', role: 'cashier', pin: '1111' },
+  { name: 'Marta Hohenstein-Wagenknecht', role: 'manager', pin: '2468' },
+  { name: 'Oleg', role: 'manager', pin: '1357' },
+];
 
 let demo: MemoryBackend | null = null;
 
@@ -41,11 +49,31 @@ async function pastPayments(till: MemoryBackend, many: number): Promise<void> {
   await till.newSale();
 }
 
+/** Sales that were taken offline and then declined. */
+async function lateDeclines(till: MemoryBackend, many: number): Promise<void> {
+  const { bank } = till;
+  till.bank = 'manual';
+  for (let n = 0; n < many; n += 1) {
+    await till.newSale();
+    await till.addArticle(n % 2 ? '3001' : '6001', String(1 + n));
+    const sale = await till.openSale();
+    const { tenderId } = await till.beginTender(sale.id);
+    const made = await till.payCard({ tenderId, saleId: sale.id, amount: sale.due, card: 'tok_visa' });
+    till.settle(made.key, { state: 'unknown', attempts: 1, lastAnswer: 'time-out' }, 'answer', 'time-out');
+    await till.takeOffline({ tenderId, contact: 'Anna, 555 12 34', overLimit: true }, null);
+    till.settle(made.key, { state: 'declined', declineCode: 'insufficient_funds', attempts: 2 }, 'result', '402 · declined');
+  }
+  await till.newSale();
+  till.bank = bank;
+}
+
 export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> {
   demo = new MemoryBackend({
     currency: ask.get('currency') ?? 'EUR',
     answerAfterMs: Number(ask.get('after') ?? 900),
     ...(ask.has('articles') ? { articles: [] } : {}),
+    ...(ask.has('many') ? { articles: manyArticles(Number(ask.get('many'))) } : {}),
+    ...(ask.has('people') ? { people: staff } : {}),
   });
   const payments = Number(ask.get('payments') ?? 0);
   if (payments > 0) await pastPayments(demo, payments);
@@ -53,14 +81,35 @@ export async function demoBackend(ask: URLSearchParams): Promise<MemoryBackend> 
   const skus = ['1002', '3003', '2003', '5001', '6001', '4002', '1006', '6005', '3004', '2001', '5004', '6008', '1004', '4005', '6006'];
   for (const sku of skus.slice(0, Number(ask.get('lines') ?? 0))) await demo.addArticle(sku, sku === '5001' ? '0.645' : null);
   if (ask.has('big')) await demo.addArticle('6001', '999');
+  for (const name of (ask.get('parked') ?? '').split(',').filter(Boolean)) {
+    await demo.addArticle('1002', '2');
+    await demo.parkSale((await demo.openSale()).id, name);
+  }
+  if (ask.has('edited')) await edit(demo);
   demo.bank = (ask.get('bank') ?? 'by-card') as BankScript;
+  const late = Number(ask.get('late') ?? 0);
+  if (late > 0) await lateDeclines(demo, late);
+  if (ask.has('limit')) demo.pay.limits = { ...demo.pay.limits, paymentMax: Number(ask.get('limit')) };
+  if (ask.has('printer')) demo.printerFault = ask.get('printer') as MemoryBackend['printerFault'];
   if (ask.has('storage')) demo.storageFault = 'No space left on the disk';
+  if (ask.has('real')) demo.bundled = false;
+  if (ask.has('person')) demo.who = { locked: false, person: { id: 1, name: ask.get('person') ?? '', role: 'cashier' } };
   if (ask.has('paused')) demo.paused = ask.get('paused');
-  for (const name of ['kassa.theme', 'kassa.language']) {
+  for (const name of ['kassa.theme', 'kassa.language', 'kassa.text-size']) {
     const value = ask.get(name);
     if (value !== null) localStorage.setItem(name, value);
   }
   return demo;
+}
+
+/** A price, a discount, a note and a discount on all. */
+async function edit(till: MemoryBackend): Promise<void> {
+  const { id, lines } = await till.openSale();
+  const [first, second, third] = lines;
+  if (first) await till.setPrice(first.id, 300);
+  if (second) await till.discountLine(second.id, { percent: '12.5' });
+  if (third) await till.setNote(third.id, 'without sugar, and the lid apart, for the lady at the window');
+  await till.discountSale(id, { amount: 100 });
 }
 
 /** Clicks through `do`, a list of test ids, each as soon as it is there; `state=…` settles the newest payment. */
@@ -70,6 +119,8 @@ export async function playDemo(ask: URLSearchParams): Promise<void> {
     target?.click();
     await pause(WAIT_STEP_MS);
   }
+  if (ask.has('closing')) demo?.askToClose();
+  if (ask.has('backlog')) demo?.tellBacklog({ settled: 31, total: 120 });
   const state = ask.get('state') as Operation['state'] | null;
   const newest = demo?.made[0];
   if (demo && newest && state) {

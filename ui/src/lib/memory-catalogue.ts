@@ -110,3 +110,11 @@ export const demoArticles: Article[] = shelves.flatMap(({ id, colour, taxRate, r
     taxRate,
   })),
 );
+
+/** So many articles, for a look at a large catalogue. */
+export function manyArticles(count: number): Article[] {
+  return Array.from({ length: count }, (_, at): Article => {
+    const like = demoArticles[at % demoArticles.length] as Article;
+    return at < demoArticles.length ? like : { ...like, sku: `${10_000 + at}`, name: `${like.name} no. ${at}`, favourite: false };
+  });
+}

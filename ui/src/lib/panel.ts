@@ -2,9 +2,21 @@
 // the same panel in the dialog, after a restart and in a test.
 
 import { instant } from './time';
-import type { Operation, Summary } from './types';
+import type { OfflineAsk, Operation, Summary } from './types';
 
-export type Panel = 'pay-sending' | 'pay-approved' | 'pay-declined' | 'pay-unknown' | 'pay-cancelled' | 'pay-attention';
+/** What the till says of a payment. */
+export type StatePanelId =
+  | 'pay-sending'
+  | 'pay-approved'
+  | 'pay-declined'
+  | 'pay-unknown'
+  | 'pay-cancelled'
+  | 'pay-attention'
+  | 'pay-offline-ok'
+  | 'pay-late-decline';
+
+/** The same, and what is asked of the cashier while there is no answer. */
+export type Panel = StatePanelId | 'pay-offline-ask' | 'pay-offline-limit';
 
 /** The bank may say "still at it" this long before the cashier is told that there is no answer yet. */
 export const IN_PROGRESS_LIMIT_MS = 10_000;
@@ -14,7 +26,14 @@ function unanswered(lastAnswer: string | null): boolean {
   return lastAnswer !== null && lastAnswer !== 'in-progress';
 }
 
-export function panelOf(operation: Operation, summary: Summary | null, now: number): Panel {
+/** True where the goods were gone, with the sale complete, before the bank refused. */
+function isLate({ kind, acceptedOffline, state, receiptNumber }: Operation): boolean {
+  return kind === 'payment' && acceptedOffline && receiptNumber !== null && (state === 'declined' || state === 'cancelled');
+}
+
+export function panelOf(operation: Operation, summary: Summary | null, now: number): StatePanelId {
+  if (isLate(operation)) return 'pay-late-decline';
+  if (operation.acceptedOffline && isOpen(operation)) return 'pay-offline-ok';
   switch (operation.state) {
     case 'approved':
       return 'pay-approved';
@@ -44,13 +63,19 @@ export function panelOf(operation: Operation, summary: Summary | null, now: numb
  * What to show after `before`: once told that there is no answer yet, the cashier is not told
  * "asking the bank" at every further try. Only the bank's word ends it.
  */
-export function settledPanel(before: Panel | null, next: Panel): Panel {
+export function settledPanel(before: StatePanelId | null, next: StatePanelId): StatePanelId {
   return before === 'pay-unknown' && next === 'pay-sending' ? 'pay-unknown' : next;
 }
 
-/** True where the bank confirmed nothing because nothing ever left the till. */
-export function neverSent(operation: Operation): boolean {
-  return operation.attempts === 0;
+/** What is asked of the cashier in the place of "no answer yet": only for as long as there is none. */
+export function askedPanel(panel: StatePanelId, ask: OfflineAsk | null): Panel {
+  if (panel !== 'pay-unknown' || ask === null) return panel;
+  return ask.over.length > 0 ? 'pay-offline-limit' : 'pay-offline-ask';
+}
+
+/** Still on its way to a final result by itself. */
+export function isOpen({ state }: Operation): boolean {
+  return state === 'saved' || state === 'sending' || state === 'unknown';
 }
 
 export function isFinal(operation: Operation): boolean {

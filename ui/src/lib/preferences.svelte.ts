@@ -1,12 +1,19 @@
 import { catalogues, type Catalogue } from '../i18n';
+import { changeKeys, defaultKeys, readKeys, writeKeys, type Chord, type KeyMap, type Refusal, type Use } from './keys';
 import { formatAmount, formatMoney, tagOf, type Locale } from './money';
 import { ageOf, formatClock, formatDateTime } from './time';
 
 export type Theme = 'system' | 'light' | 'dark';
+/** Of what the text has by itself, in percent. */
+export type TextSize = '100' | '125' | '150' | '200';
 
 const THEME = 'kassa.theme';
 const LANGUAGE = 'kassa.language';
-const themes: readonly Theme[] = ['system', 'light', 'dark'];
+const TEXT_SIZE = 'kassa.text-size';
+export const themes: readonly Theme[] = ['system', 'light', 'dark'];
+export const textSizes: readonly TextSize[] = ['100', '125', '150', '200'];
+const KEYS = 'kassa.keys';
+const SCANNER_PREFIX = 'kassa.scanner-prefix';
 
 /** Storage may be switched off in a browser; the window then forgets and goes on. */
 function recall(name: string): string | null {
@@ -25,10 +32,14 @@ function keep(name: string, value: string): void {
   }
 }
 
-/** Language and theme of this window, and everything that is formatted by them. */
+/** Language, theme and text size of this window, and everything that is formatted by them. */
 export class Preferences {
   locale = $state<Locale>('en');
   theme = $state<Theme>('system');
+  textSize = $state<TextSize>('100');
+  keys = $state.raw<KeyMap>(defaultKeys);
+  /** The sign that the scanner is set to send first; null for none. */
+  scannerPrefix = $state<string | null>(null);
   #systemDark = $state(false);
 
   text: Catalogue = $derived(catalogues[this.locale]);
@@ -40,19 +51,47 @@ export class Preferences {
     this.locale = language.startsWith('ru') ? 'ru' : 'en';
     const theme = recall(THEME);
     this.theme = themes.find((each) => each === theme) ?? 'system';
+    const size = recall(TEXT_SIZE);
+    this.textSize = textSizes.find((each) => each === size) ?? '100';
+    this.keys = readKeys(recall(KEYS));
+    this.scannerPrefix = recall(SCANNER_PREFIX) || null;
     const system = typeof matchMedia === 'function' ? matchMedia('(prefers-color-scheme: dark)') : null;
     this.#systemDark = system?.matches ?? false;
     system?.addEventListener('change', (event) => (this.#systemDark = event.matches));
   }
 
-  switchLanguage(): void {
-    this.locale = this.locale === 'en' ? 'ru' : 'en';
-    keep(LANGUAGE, this.locale);
+  chooseLanguage(locale: Locale): void {
+    this.locale = locale;
+    keep(LANGUAGE, locale);
   }
 
-  nextTheme(): void {
-    this.theme = themes[(themes.indexOf(this.theme) + 1) % themes.length] ?? 'system';
-    keep(THEME, this.theme);
+  chooseTheme(theme: Theme): void {
+    this.theme = theme;
+    keep(THEME, theme);
+  }
+
+  chooseTextSize(size: TextSize): void {
+    this.textSize = size;
+    keep(TEXT_SIZE, size);
+  }
+
+  /** Gives a use other keys, or says why not. */
+  changeKeys(use: Use, chords: readonly Chord[]): Refusal | null {
+    const changed = changeKeys(this.keys, use, chords);
+    if ('refused' in changed) return changed.refused;
+    this.keys = changed.map;
+    keep(KEYS, writeKeys(this.keys));
+    return null;
+  }
+
+  resetKeys(): void {
+    this.keys = defaultKeys;
+    keep(KEYS, writeKeys(this.keys));
+  }
+
+  setScannerPrefix(prefix: string | null): void {
+    this.scannerPrefix = prefix || null;
+    keep(SCANNER_PREFIX, prefix ?? '');
   }
 
   amount(amount: number, currency: string): string {

@@ -5,7 +5,8 @@ import { isFinal } from './panel';
 import type { Trouble } from './trouble.svelte';
 import type { Operation, OperationState, Sale, Summary, TimelineEntry } from './types';
 
-const PAGE = 50;
+/** What is asked for at a time. */
+const PAGE = 100;
 /** Enough for every payment that a window can still be looking at. */
 const REMEMBERED = 200;
 
@@ -18,7 +19,10 @@ export function newer(known: Operation | undefined, told: Operation): Operation 
   if (isFinal(known) && known.state !== told.state) return known;
   // A receipt number comes with the completion of the sale and never goes.
   if (isFinal(known)) return told.receiptNumber === null && known.receiptNumber !== null ? known : told;
-  return !isFinal(told) && told.attempts < known.attempts ? known : told;
+  if (isFinal(told)) return told;
+  // A wish to cancel and a handing over stand until the end: who does not know of them was told before.
+  const older = (known.cancelWished && !told.cancelWished) || (known.acceptedOffline && !told.acceptedOffline);
+  return older || told.attempts < known.attempts ? known : told;
 }
 
 /** What the outbox holds: the summary, the list of payments, one of them in detail, held sales. */
@@ -41,8 +45,12 @@ export class QueueStore {
   /** Kept beside the list: a payment that settles leaves a filter, and whoever reads it reads on. */
   selected: Operation | null = $derived(this.#detail?.key === this.selectedKey ? this.#detail : null);
 
+  /** The rows in sight, from the newest: what of the list is asked for again. */
+  inSight = { first: 0, last: 0 };
+
   #latest = new SvelteMap<string, Operation>();
   #asked = 0;
+  #paging = false;
   /** Answers can overtake each other; only the last question of each kind counts. */
   #summaries = 0;
   #helds = 0;
@@ -68,7 +76,7 @@ export class QueueStore {
 
   /** Looks at the payments again, should an event have been lost. */
   async look(): Promise<void> {
-    await Promise.all([this.list(), this.selectedKey === null ? null : this.#loadTimeline(this.selectedKey)]);
+    await Promise.all([this.list(), this.#lookAgain(), this.selectedKey === null ? null : this.#loadTimeline(this.selectedKey)]);
   }
 
   latest(operation: Operation): Operation {
@@ -100,12 +108,7 @@ export class QueueStore {
     }
 
     if (this.listed === 'ready' || this.listed === 'loading') {
-      const at = this.operations.findIndex((each) => each.key === told.key);
-      if (at >= 0) {
-        const merged = newer(this.operations[at], told);
-        const stays = this.filter === null || merged.state === this.filter;
-        this.operations = stays ? this.operations.with(at, merged) : this.operations.toSpliced(at, 1);
-      } else if (this.filter === null || told.state === this.filter) void this.list();
+      this.#place(told);
     }
     if (this.#detail?.key === told.key) this.#detail = told;
     if (this.selectedKey === told.key) void this.#loadTimeline(told.key);
@@ -118,33 +121,76 @@ export class QueueStore {
     this.completed = [...this.completed, told];
   }
 
+  /** Puts one operation where it belongs in the list: newest first, and only where the filter has it. */
+  #place(told: Operation): void {
+    const at = this.operations.findIndex((each) => each.seq <= told.seq);
+    const known = at >= 0 && this.operations[at]?.key === told.key ? this.operations[at] : undefined;
+    const merged = newer(known, told);
+    const belongs = this.filter === null || merged.state === this.filter;
+    if (known) this.operations = belongs ? this.operations.with(at, merged) : this.operations.toSpliced(at, 1);
+    else if (belongs && at >= 0) this.operations = this.operations.toSpliced(at, 0, merged);
+    // Older than all that is listed: it is there once somebody pages to it.
+    else if (belongs && !this.more) this.operations = [...this.operations, merged];
+  }
+
+  /** The newest page, put before what was paged to. */
   async list(): Promise<void> {
     const asked = ++this.#asked;
     const filter = this.filter;
-    // What was paged to stays in the list.
-    const limit = Math.max(PAGE, this.operations.length);
+    const newest = this.operations[0]?.seq ?? 0;
     if (this.listed !== 'ready') this.listed = 'loading';
-    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before: null, limit }));
+    const page = await this.trouble.read(() => this.backend.operations({ state: filter, before: null, limit: PAGE }));
     if (asked !== this.#asked) return;
     if (!page) {
       this.listed = 'error';
       return;
     }
-    this.operations = page.operations.map((each) => newer(this.#latest.get(each.key), each));
+    // What an event brought while this was asked for.
+    const top = page.operations[0]?.seq ?? 0;
+    const fresh = this.operations.filter(({ seq }) => seq > newest && seq > top);
+    const last = page.operations.at(-1)?.seq ?? 0;
+    const joins = page.more && last <= newest;
+    const older = joins ? this.operations.filter(({ seq }) => seq < last) : [];
+    this.operations = [...fresh, ...page.operations.map((each) => this.latest(each)), ...older];
+    if (!joins) this.more = page.more;
     const detail = this.operations.find((each) => each.key === this.selectedKey);
     if (detail) this.#detail = detail;
-    this.more = page.more;
     this.listed = 'ready';
   }
 
+  /** The next page, older than all that is listed. */
   async listMore(): Promise<void> {
-    const asked = ++this.#asked;
+    if (this.#paging || !this.more) return;
+    this.#paging = true;
+    try {
+      const filter = this.filter;
+      const before = this.operations.at(-1)?.seq ?? null;
+      const page = await this.trouble.read(() => this.backend.operations({ state: filter, before, limit: PAGE }));
+      if (!page || filter !== this.filter || before !== (this.operations.at(-1)?.seq ?? null)) return;
+      this.operations = [...this.operations, ...page.operations.map((each) => this.latest(each))];
+      this.more = page.more;
+    } finally {
+      this.#paging = false;
+    }
+  }
+
+  /** The rows in sight again, should an event of one have been lost. */
+  async #lookAgain(): Promise<void> {
+    const { first } = this.inSight;
+    if (first < PAGE / 2) return;
     const filter = this.filter;
-    const before = this.operations.at(-1)?.seq ?? null;
+    const before = this.operations[first - 1]?.seq ?? null;
     const page = await this.trouble.read(() => this.backend.operations({ state: filter, before, limit: PAGE }));
-    if (asked !== this.#asked || !page) return;
-    this.operations = [...this.operations, ...page.operations.map((each) => newer(this.#latest.get(each.key), each))];
-    this.more = page.more;
+    if (page && before !== null && filter === this.filter) this.#replace(page.operations, before);
+  }
+
+  /** What the till says of one stretch of the list: what it has not in it has left the filter. */
+  #replace(page: Operation[], before: number): void {
+    const last = page.at(-1)?.seq;
+    if (last === undefined) return;
+    const newerOnes = this.operations.filter((each) => each.seq >= before);
+    const olderOnes = this.operations.filter((each) => each.seq < last);
+    this.operations = [...newerOnes, ...page.map((each) => this.latest(each)), ...olderOnes];
   }
 
   show(filter: OperationState | null): void {

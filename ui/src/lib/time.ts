@@ -23,3 +23,9 @@ export function formatClock(time: string, locale: Locale): string {
 export function formatDateTime(time: string, locale: Locale): string {
   return new Intl.DateTimeFormat(tagOf(locale), { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }).format(instant(time));
 }
+
+/** Hours and minutes of what happened today; with its day where it was another. */
+export function formatWhen(time: string, locale: Locale, now = Date.now()): string {
+  if (new Date(instant(time)).toDateString() !== new Date(now).toDateString()) return formatDateTime(time, locale);
+  return new Intl.DateTimeFormat(tagOf(locale), { hour: '2-digit', minute: '2-digit' }).format(instant(time));
+}

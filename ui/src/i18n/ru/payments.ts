@@ -39,6 +39,14 @@ export const payments: Pick<Catalogue, 'payments' | 'decline' | 'answer' | 'othe
     otherBank: (n: number) =>
       `${n} ${forms(n, 'платёж ждёт', 'платежа ждут', 'платежей ждут')} того банка, с которым ${n === 1 ? 'был начат' : 'были начаты'}.`,
     paused: (reason: string) => `Отправка на паузе: ${reason}.`,
+    backlog: (settled: number, total: number) => `После перерыва: готово ${settled} из ${total}`,
+    clock: (minutes: number) => `Часы этой машины и банка расходятся на ${minutes} мин. Возраст может быть неверен.`,
+    blocked: (n: number) => `${n} ${forms(n, 'возврат ждёт', 'возврата ждут', 'возвратов ждут')} платежа, с которым нужно разобраться.`,
+    offlineMark: 'Без банка',
+    refund: 'Возврат',
+    back: 'Назад к списку',
+    listOf: 'Список платежей',
+    openLate: (n: number) => `${n} ${forms(n, 'платёж отклонён', 'платежа отклонены', 'платежей отклонены')} после продажи`,
   },
   decline: {
     insufficient_funds: 'Недостаточно средств.',
@@ -110,5 +118,9 @@ export const payments: Pick<Catalogue, 'payments' | 'decline' | 'answer' | 'othe
     stopped: 'Программу закрыли',
     panicked: 'Сбой в программе',
     'late-answer': 'Другой ответ, пришёл слишком поздно',
+    cancelled: 'Отменён на кассе, до отправки',
+    'cancel-wished': 'Просим отменить',
+    'accepted-offline': 'Товар отдан',
+    ready: 'Платёж прошёл: возврат можно отправлять',
   },
 };
