@@ -110,18 +110,18 @@ mod tests {
 
     use super::*;
 
-    async fn ask(data_dir: &Path) -> bool {
+    async fn ask(data_dir: &Path) -> Result<bool, tokio::task::JoinError> {
         let data_dir = data_dir.to_owned();
-        matches!(tokio::task::spawn_blocking(move || ask_first(&data_dir)).await, Ok(true))
+        tokio::task::spawn_blocking(move || ask_first(&data_dir)).await
     }
 
     #[tokio::test]
     async fn each_later_start_brings_the_first_to_the_front() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!ask(folder.path()).await, "nobody has the folder");
+        assert!(!ask(folder.path()).await.unwrap(), "nobody has the folder");
         // Left behind by a process that was killed.
         drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_NAME)).unwrap());
-        assert!(!ask(folder.path()).await, "nobody listens");
+        assert!(!ask(folder.path()).await.unwrap(), "nobody listens");
 
         let first = Raised::listen(folder.path()).unwrap();
         let mode = std::fs::metadata(folder.path().join(SOCKET_NAME)).unwrap().permissions().mode();
@@ -131,8 +131,8 @@ mod tests {
         let serving = tokio::spawn(first.serve(move || {
             counting.fetch_add(1, Ordering::SeqCst);
         }));
-        assert!(ask(folder.path()).await);
-        assert!(ask(folder.path()).await);
+        assert!(ask(folder.path()).await.unwrap());
+        assert!(ask(folder.path()).await.unwrap());
         assert_eq!(raised.load(Ordering::SeqCst), 2);
 
         serving.abort();
