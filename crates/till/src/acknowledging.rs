@@ -1,5 +1,6 @@
 //! Payments of the bank's that no sale of this file can have, such as those of sales that were rung up after a copy which was brought
-//! back: looked at by a person, and from then on known. They stand in the audit, and nowhere else: nothing is owed or paid by it.
+//! back: looked at by a person, and from then on known. They stand in the audit, nothing is owed or paid by it, and the sale that one of them
+//! held up is free.
 
 use crate::{
     Measure, Right, TillError, audit, audit::Signature, doctor, doctor::BankPayment, editing, restore, rights,
@@ -61,7 +62,7 @@ pub(crate) fn acknowledge(
     let signature = &rights::allow(tx, signature, Right::Restore, Measure::Whole)?;
     let reason = editing::needed_reason(reason)?;
     if find(&all(tx)?, payment).is_some() {
-        return Ok(());
+        return restore::acknowledged(tx, signature, payment);
     }
     if doctor::payment(tx, &restore::names(tx)?, payment)?.is_none() {
         return Err(TillError::NotFound("payment that only the bank knows"));
@@ -70,5 +71,6 @@ pub(crate) fn acknowledge(
         "payment": payment.id, "key": payment.operation, "amount": payment.amount, "currency": payment.currency,
         "reference": payment.reference, "approved": payment.status == Outcome::Approved, "reason": reason,
     });
-    audit::append(tx, signature, WHAT, None, &details)
+    audit::append(tx, signature, WHAT, None, &details)?;
+    restore::acknowledged(tx, signature, payment)
 }

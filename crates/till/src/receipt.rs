@@ -169,7 +169,7 @@ pub(crate) fn receipt(conn: &Connection, of: PrintOf, form: Option<ReceiptForm>)
 
 fn slip(conn: &Connection, made: &Return) -> Result<Slip, TillError> {
     let settings = settings::read(conn)?;
-    let till_name = restore::name_at(conn, made.created_at, settings.till_name.clone())?;
+    let till_name = restore::name_of_receipt(conn, made.receipt_number)?;
     let zone = settings::zone(settings.time_zone.as_deref());
     let mut paid = HashMap::new();
     for tender_id in made.legs.iter().filter_map(|leg| leg.tender_id) {
@@ -186,8 +186,11 @@ pub(crate) fn content(conn: &Connection, sale_id: Uuid) -> Result<Content, TillE
         return Err(TillError::SaleChanged("this sale has no receipt: it is not paid".to_owned()));
     }
     let settings = settings::read(conn)?;
-    let till_name = restore::name_of_sale(conn, sale.number, settings.till_name.clone())?;
-    // Of the series in which its number was given.
+    // Of the series in which its number was given: that of the receipt, once it is one.
+    let till_name = match sale.receipt_number {
+        Some(number) => restore::name_of_receipt(conn, number)?,
+        None => restore::name_of_sale(conn, sale.number)?,
+    };
     let zone = settings::zone(settings.time_zone.as_deref());
     Ok(Content::of(&sale, &Settings { till_name, ..settings }, zone))
 }

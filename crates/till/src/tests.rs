@@ -24,6 +24,7 @@ mod queue;
 mod receipt;
 mod reconciling;
 mod reports;
+mod restoring;
 mod returns;
 mod sales_list;
 mod settling;

@@ -226,8 +226,14 @@ fn check_belonging(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillE
         ("refund", "SELECT id AS which, shift FROM refunds WHERE state = 'approved'"),
         ("return", "SELECT receipt_number AS which, shift FROM returns"),
         ("cash refund", "SELECT id AS which, shift FROM cash_refunds"),
-        ("late decline", "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL"),
-        ("ended late decline", "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL"),
+        (
+            "late decline",
+            "SELECT tender_id AS which, declined_shift AS shift FROM late_declines WHERE declined_at IS NOT NULL",
+        ),
+        (
+            "ended late decline",
+            "SELECT tender_id AS which, ended_shift AS shift FROM late_declines WHERE ended_at IS NOT NULL",
+        ),
     ] {
         let mut statement = conn.prepare(&format!(
             "WITH last (number) AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM shifts WHERE closed_at IS NULL) THEN max(number)

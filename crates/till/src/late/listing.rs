@@ -71,8 +71,9 @@ pub(crate) fn of_operations(conn: &Connection, keys: &[Key]) -> Result<Vec<LateD
 
 /// The late declines that a return has lowered.
 pub(crate) fn lowered_by(conn: &Connection, return_id: Uuid) -> Result<Vec<LateDecline>, TillError> {
-    let mut statement =
-        conn.prepare_cached("SELECT tender_id FROM return_waived WHERE return_id = ?1 AND was_lost = 0 ORDER BY tender_id")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT tender_id FROM return_waived WHERE return_id = ?1 AND was_lost = 0 ORDER BY tender_id",
+    )?;
     let ids = statement.query_map([return_id.to_string()], |row| columns::uuid(row, 0))?;
     let ids: Vec<Uuid> = ids.collect::<Result<_, _>>()?;
     ids.into_iter().filter_map(|id| by_tender(conn, id).transpose()).collect()

@@ -50,9 +50,9 @@ pub(crate) fn share(conn: &Connection, sale_id: Uuid, total: i64) -> Result<Shar
             }
         }
     }
-    let in_doubt = rows.iter().filter(|row| {
-        matches!(row.state, LateState::WritingOff | LateState::Attention | LateState::Collecting)
-    });
+    let in_doubt = rows
+        .iter()
+        .filter(|row| matches!(row.state, LateState::WritingOff | LateState::Attention | LateState::Collecting));
     let in_doubt: Vec<Uuid> = in_doubt.map(|row| row.last_tender_id).collect();
     if rest > 0 {
         in_doubt.iter().try_for_each(|tender_id| check_to_wait(conn, *tender_id))?;

@@ -73,7 +73,20 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
     let taxes = taxes.collect::<Result<_, _>>()?;
     let (cash, rounding) = handed_over(conn, currency, span, "cash.instead_of IS NULL AND cash.void_id IS NULL")?;
     let (paid_out, paid_out_rounding) = handed_over(conn, currency, span, "cash.instead_of IS NOT NULL")?;
-    Ok(ReturnFigures { returns, net, tax, tips, total, taxes, waived, cards, cash, rounding, paid_out, paid_out_rounding })
+    Ok(ReturnFigures {
+        returns,
+        net,
+        tax,
+        tips,
+        total,
+        taxes,
+        waived,
+        cards,
+        cash,
+        rounding,
+        paid_out,
+        paid_out_rounding,
+    })
 }
 
 fn total_at(row: &Row<'_>, at: usize) -> rusqlite::Result<Total> {

@@ -1,8 +1,8 @@
 //! Returns as they are shown.
 
 use crate::{
-    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, late, lines, operations, refunds, refunds::LegOf,
-    sales, sales::SaleRow, tenders,
+    Operation, SaleTax, TenderKind, TenderState, TillError, Unit, columns, late, lines, operations, refunds,
+    refunds::LegOf, sales, sales::SaleRow, tenders,
 };
 use jiff::Timestamp;
 use protocol::Currency;

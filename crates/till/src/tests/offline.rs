@@ -2,8 +2,8 @@
 
 use super::{Checked, Scene, frozen::refuses};
 use crate::{
-    CashPayment, Charge, LateQuery, LateState, NewReturn, OfflineLimits, Operation, OverLimit, ReturnedGoods, Sale, SaleState, Settings, State, TakeOffline,
-    TenderState, Till, TillError, audit::Signature, offline, schema,
+    CashPayment, Charge, LateQuery, LateState, NewReturn, OfflineLimits, Operation, OverLimit, ReturnedGoods, Sale,
+    SaleState, Settings, State, TakeOffline, TenderState, Till, TillError, audit::Signature, offline, schema,
 };
 use jiff::{SignedDuration, Timestamp};
 use protocol::{Amount, CardToken, Currency};

@@ -70,7 +70,8 @@ fn rows(conn: &Connection, tables: &[(String, Vec<String>)]) -> rusqlite::Result
     let mut all = Vec::new();
     for (table, columns) in tables {
         let columns_of = columns.join(", ");
-        let mut statement = conn.prepare(&format!("SELECT '{table}', {columns_of} FROM {table} ORDER BY {columns_of}"))?;
+        let mut statement =
+            conn.prepare(&format!("SELECT '{table}', {columns_of} FROM {table} ORDER BY {columns_of}"))?;
         let rows = statement.query_map([], |row| (0..=columns.len()).map(|at| row.get(at)).collect())?;
         for row in rows {
             all.push(row?);
@@ -81,12 +82,14 @@ fn rows(conn: &Connection, tables: &[(String, Vec<String>)]) -> rusqlite::Result
 
 /// What there is beside the tables' rows: kind, name and statement.
 fn objects(conn: &Connection) -> rusqlite::Result<Vec<[String; 3]>> {
-    conn.prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name")?
-        .query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?
-        .collect()
+    conn.prepare(
+        "SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name",
+    )?
+    .query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?
+    .collect()
 }
 
-/// Takes away from a file what version 9 brought, so that it is as version 8 would have written it.
+/// Takes away from a file what came after version 8, so that it is as version 8 would have written it.
 fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     let steps = old_file(8)?;
     let plain = Connection::open(steps.path().join("data/till.db"))?;
@@ -97,7 +100,11 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
             conn.execute_batch(&format!("DROP TRIGGER {name}"))?;
         }
     }
-    conn.execute_batch("DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id")?;
+    conn.execute_batch(
+        "DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id;
+         DROP TABLE unmatched_payments; DROP TABLE till_names; ALTER TABLE restores DROP COLUMN closed_at;
+         ALTER TABLE restores DROP COLUMN list_from",
+    )?;
     for [kind, _, sql] in objects(&plain)? {
         if kind == "trigger" {
             conn.execute_batch(&sql)?;
@@ -109,7 +116,7 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     for [kind, name, sql] in objects(&conn)? {
         if kind == "table" && sql.contains("STRICT") {
             let columns = conn.prepare(&format!("SELECT * FROM {name}"))?;
-            tables.push((name, columns.column_names().into_iter().map(str::to_owned).collect()));
+            tables.push((name, columns.column_names().map(str::to_owned).collect()));
         }
     }
     Ok(tables)

@@ -2,8 +2,8 @@
 
 use super::{Checked, Scene, frozen::refuses};
 use crate::{
-    Goods, LegState, NewReturn, PricedReturn, Refund, Return, ReturnState, ReturnedGoods, Sale, Settings,
-    State, TenderKind, TillError, Total,
+    Goods, LegState, NewReturn, PricedReturn, Refund, Return, ReturnState, ReturnedGoods, Sale, Settings, State,
+    TenderKind, TillError, Total,
 };
 use checkout::{CashRounding, CashRule};
 use jiff::{SignedDuration, Timestamp};

@@ -7,7 +7,8 @@ use super::{
     shifts::{in_cash, moved, opened},
 };
 use crate::{
-    CollectAgain, Count, DrawerOpening, Goods, LateQuery, NewPerson, Operation, ReturnedGoods, Role, Sale, Settings, State,
+    CollectAgain, Count, DrawerOpening, Goods, LateQuery, NewPerson, Operation, ReturnedGoods, Role, Sale, Settings,
+    State,
 };
 use checkout::{CashRounding, CashRule};
 use rusqlite::Connection;

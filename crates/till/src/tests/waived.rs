@@ -68,7 +68,8 @@ async fn all_that_nobody_paid_comes_back_and_nothing_is_owed_and_no_money_moves(
     assert_eq!(standing(&settled), (LateState::Settled, 0, 590));
     assert!(settled.ended_at.is_some() && settled.cash.is_none());
     let told = std::iter::from_fn(|| events.try_recv().ok());
-    let told: Vec<_> = told.filter_map(|event| if let Event::LateDecline(late) = event { Some(*late) } else { None }).collect();
+    let told: Vec<_> =
+        told.filter_map(|event| if let Event::LateDecline(late) = event { Some(*late) } else { None }).collect();
     assert_eq!(told, [settled]);
     let now = scene.till.sale(sale.id).await?;
     assert_eq!((now.due, now.waived, now.paid), (0, 590, 0));
@@ -84,7 +85,10 @@ async fn all_that_nobody_paid_comes_back_and_nothing_is_owed_and_no_money_moves(
     ] {
         assert!(matches!(refused, Err(TillError::AlreadyFinal(_))), "{refused:?}");
     }
-    assert_eq!((scene.till.owed_returns().await?.len(), scene.till.late_declines(LateQuery::default()).await?.late.len()), (0, 0));
+    assert_eq!(
+        (scene.till.owed_returns().await?.len(), scene.till.late_declines(LateQuery::default()).await?.late.len()),
+        (0, 0)
+    );
     let listed = scene.till.sales(crate::SalesQuery::default()).await?.sales;
     assert_eq!(listed[0].given_back, 0, "no money went back");
     assert_eq!(found(&scene).await?.1, []);
@@ -244,7 +248,10 @@ async fn goods_of_what_was_written_off_come_back_for_nothing_and_the_loss_stays_
     assert_eq!((rest.total, rest.waived, rest.legs[0].amount), (370, 70, 300));
     let x = scene.till.x_report().await?;
     assert_eq!((x.late.written_off.amount, x.late.lost_returned.amount, x.late.lost_returned.count), (290, 290, 2));
-    assert_eq!((x.late.returned.count, x.returns.total, x.returns.waived.amount, x.returns.cards.amount), (0, 590, 290, 300));
+    assert_eq!(
+        (x.late.returned.count, x.returns.total, x.returns.waived.amount, x.returns.cards.amount),
+        (0, 590, 290, 300)
+    );
     assert_eq!(found(&scene).await?.1, []);
     Ok(())
 }
@@ -269,7 +276,8 @@ async fn debts_go_down_from_the_oldest_on_before_losses_and_then_cash_goes_back(
     let made = scene.till.return_goods(line(&sale, 1, None)).await?;
     assert_eq!((made.waived, made.legs.len()), (220, 0));
     let parts = scene.file()?;
-    let mut parts = parts.prepare("SELECT tender_id, amount, rest, was_lost FROM return_waived ORDER BY was_lost, rest, tender_id")?;
+    let mut parts = parts
+        .prepare("SELECT tender_id, amount, rest, was_lost FROM return_waived ORDER BY was_lost, rest, tender_id")?;
     let parts = parts.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let parts: Vec<(String, i64, i64, bool)> = parts.collect::<Result<_, _>>()?;
     assert_eq!(
@@ -288,7 +296,8 @@ async fn debts_go_down_from_the_oldest_on_before_losses_and_then_cash_goes_back(
 async fn twenty_clicks_lower_it_once_and_a_fault_lowers_nothing() -> Checked {
     let scene = Scene::new()?;
     let (sale, _) = declined_late(&scene, 0).await?;
-    let all = "SELECT (SELECT count(*) FROM returns) + (SELECT count(*) FROM return_waived) + (SELECT count(*) FROM audit)
+    let all =
+        "SELECT (SELECT count(*) FROM returns) + (SELECT count(*) FROM return_waived) + (SELECT count(*) FROM audit)
         + (SELECT sum(returned) FROM late_declines)";
     let before = scene.count(all)?;
     for place in ["INSERT ON return_waived", "UPDATE ON late_declines", "INSERT ON returns", "INSERT ON audit"] {
@@ -414,7 +423,8 @@ async fn the_database_ties_cash_that_is_given_back_to_the_drawer() -> Checked {
     let sale = scene.in_cash(&sale, 1_000).await?.sale;
     let file = scene.file()?;
     let (id, cash) = ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002");
-    let give = |amount: i64| format!("INSERT INTO cash_refunds VALUES ('{cash}', '{id}', NULL, {amount}, 0, 1, 1, NULL);");
+    let give =
+        |amount: i64| format!("INSERT INTO cash_refunds VALUES ('{cash}', '{id}', NULL, {amount}, 0, 1, 1, NULL);");
     let take = |amount: i64, kind: &str| {
         format!(
             "INSERT INTO drawer_moves (id, shift, kind, amount, reason, who, at) VALUES ('{cash}', 1, '{kind}', {amount}, 'refund', 'x', 1);"

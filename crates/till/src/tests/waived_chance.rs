@@ -203,7 +203,8 @@ async fn take(scene: &Scene, sale: &Sale, step: &Step) -> Checked {
         }
         Step::Cancel(which) => {
             let made = till.returns(sale.id).await?;
-            let legs: Vec<_> = made.iter().flat_map(|made| &made.legs).filter_map(|leg| leg.operation.clone()).collect();
+            let legs: Vec<_> =
+                made.iter().flat_map(|made| &made.legs).filter_map(|leg| leg.operation.clone()).collect();
             if let Some(operation) = one(&legs, which) {
                 allowed(till.cancel(operation.key).await)?;
             }
