@@ -147,14 +147,14 @@ describe('what a cashier may not do alone', () => {
     await click('line-price');
     await type('100');
     await press('Enter');
-    await shown('manager-pin');
+    await shown('pin-dialog');
     expect(textOf('total')).toBe('€3.40');
     await click('pin-person-2');
     await type('2468');
     // The focus is on the person that was chosen.
     await press('Enter');
     await waitFor(() => expect(textOf('total')).toBe('€1.00'));
-    await waitFor(() => expect(maybe('manager-pin')).toBeNull());
+    await waitFor(() => expect(maybe('pin-dialog')).toBeNull());
     expect(set).toHaveBeenLastCalledWith(expect.anything(), 100, { personId: 2, pin: '2468' });
   });
 
@@ -174,7 +174,7 @@ describe('what a cashier may not do alone', () => {
     await waitFor(() => expect(textOf('pin-told')).toMatch(/Wait (30|29) s/));
     expect(byId('pin-1')).toHaveProperty('disabled', true);
     await click('pin-back');
-    await waitFor(() => expect(maybe('manager-pin')).toBeNull());
+    await waitFor(() => expect(maybe('pin-dialog')).toBeNull());
     expect(byId('cart-error').dataset['code']).toBe('not-allowed');
     expect(textOf('total')).toBe('€3.40');
   });
@@ -183,12 +183,12 @@ describe('what a cashier may not do alone', () => {
     const till = await openWindow({ people: staff() }, 1);
     till.staff.lock();
     await click('article-1001');
-    expect((await shown('manager-pin')).dataset['purpose']).toBe('log-in');
+    expect((await shown('pin-dialog')).dataset['purpose']).toBe('log-in');
     await click('pin-person-1');
     for (const digit of '1111') await click(`pin-${digit}`);
     await click('pin-ok');
     await waitFor(() => expect(textOf('line-2')).toContain('Espresso'));
-    await waitFor(() => expect(maybe('manager-pin')).toBeNull());
+    await waitFor(() => expect(maybe('pin-dialog')).toBeNull());
   });
 });
 

@@ -1,5 +1,6 @@
 //! Payments of the bank's that no sale of this file can have, such as those of sales that were rung up after a copy which was brought
-//! back: looked at by a person, and from then on known. They stand in the audit, and nowhere else: nothing is owed or paid by it.
+//! back: looked at by a person, and from then on known. They stand in the audit, nothing is owed or paid by it, and the sale that one of them
+//! held up is free.
 
 use crate::{
     Measure, Right, TillError, audit, audit::Signature, doctor, doctor::BankPayment, editing, restore, rights,
@@ -82,7 +83,7 @@ pub(crate) fn acknowledge(
     let later = since(tx, read.up_to)?;
     let known = if later.contains_key(&payment.id) { &later } else { &read.known };
     if find(known, payment).is_some() {
-        return Ok(());
+        return restore::acknowledged(tx, signature, payment);
     }
     if doctor::payment(tx, &restore::names(tx)?, payment)?.is_none() {
         return Err(TillError::NotFound("payment that only the bank knows"));
@@ -91,7 +92,8 @@ pub(crate) fn acknowledge(
         "payment": payment.id, "key": payment.operation, "amount": payment.amount, "currency": payment.currency,
         "reference": payment.reference, "approved": payment.status == Outcome::Approved, "reason": reason,
     });
-    audit::append(tx, signature, WHAT, None, &details)
+    audit::append(tx, signature, WHAT, None, &details)?;
+    restore::acknowledged(tx, signature, payment)
 }
 
 #[cfg(test)]

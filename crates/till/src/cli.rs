@@ -115,7 +115,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Backup { file } => runtime.block_on(backup::backup(&Till::open_read_only(&data_dir)?, &file)),
+        Command::Backup { file } => {
+            let till = Till::open_read_only(&data_dir)?.as_program("command line");
+            runtime.block_on(backup::backup(&till, &file))
+        }
         Command::Restore { file, name } => backup::restore(&data_dir, &file, name.as_deref()),
         Command::Doctor { json, acknowledge, reason } => {
             let bank = sync::named_bank(cli.bank_url, cli.bank_token)?;

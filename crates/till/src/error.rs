@@ -195,9 +195,19 @@ pub enum TillError {
     Backup(String),
     /// The file was brought back from a copy, and the bank's payments since then were not matched yet.
     #[error(
-        "this till was restored from a copy: nothing is paid before the bank's payments since then were matched (`kassa-till sync` does that first)"
+        "this till was restored from a copy: nothing is paid, given back or given up before the bank's payments since then were matched (the till does so as soon as the bank answers; `kassa-till sync` does it first)"
     )]
     Restored,
+    /// The sale was there when the copy was made, and the bank's payments were matched once and not again yet.
+    #[error(
+        "this till was restored from a copy, and this sale is older: nothing more is paid on it before the bank's payments were matched again, some minutes after the first time (the till does so by itself, and so does the next `kassa-till sync`)"
+    )]
+    RestoredSale,
+    /// The bank has a payment for this sale that could not be matched with it.
+    #[error(
+        "the bank has a payment for this sale that has no place in it: do not charge again. Look at it with `kassa-till doctor` and the bank, and say what became of it with `--acknowledge PAYMENT --reason TEXT`"
+    )]
+    PaymentUnmatched,
     /// A receipt was not printed, or perhaps not whole. The sale is what it was.
     #[error("{0}")]
     Print(#[from] PrintFault),
@@ -267,6 +277,8 @@ impl TillError {
             Self::Export(_) => "export",
             Self::Backup(_) => "backup",
             Self::Restored => "restored",
+            Self::RestoredSale => "restored-sale",
+            Self::PaymentUnmatched => "payment-unmatched",
             Self::Print(fault) => fault.code(),
             Self::Clock(_) => "clock",
             Self::NoBank(_) => "no-bank",
@@ -301,9 +313,9 @@ impl From<rusqlite::Error> for TillError {
             return Self::Damaged(trouble::of_sqlite(&error));
         }
         match error.sqlite_error_code() {
-            // The words of its trigger: the table refuses it whoever asks, and this is how it comes up.
-            Some(ErrorCode::ConstraintViolation) if error.to_string().contains("a restored file takes no payment") => {
-                Self::Restored
+            Some(ErrorCode::ConstraintViolation) => {
+                let said = error.to_string();
+                of_trigger(&said).unwrap_or(Self::Internal(said))
             }
             Some(
                 ErrorCode::DiskFull
@@ -318,5 +330,19 @@ impl From<rusqlite::Error> for TillError {
             ) => Self::Storage(trouble::of_sqlite(&error)),
             _ => Self::Internal(error.to_string()),
         }
+    }
+}
+
+/// The words of a trigger that guards a restored file: the tables refuse it whoever asks, and this is how it comes up.
+fn of_trigger(said: &str) -> Option<TillError> {
+    let says = |words: &str| said.contains(words);
+    if says("older sale of a restored file") {
+        Some(TillError::RestoredSale)
+    } else if says("while a payment of the bank's for it has no place") {
+        Some(TillError::PaymentUnmatched)
+    } else if says("a restored file takes no payment") || says("a restored file gives no") {
+        Some(TillError::Restored)
+    } else {
+        None
     }
 }

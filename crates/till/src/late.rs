@@ -10,13 +10,13 @@ mod waiving;
 mod writing_off;
 
 pub use collecting::{CollectAgain, CollectInCash};
-pub(crate) use collecting::{begin_collecting, collect_again, collect_in_cash};
+pub(crate) use collecting::{begin_collecting, collect_again, collect_in_cash, collected_elsewhere};
 pub(crate) use ending::{completed, settled};
 pub(crate) use figures::of_span;
 pub use figures::{LateFigures, LateTotal};
 pub use listing::{LateDeclines, LateQuery};
 pub(crate) use listing::{by_last, by_tender, list, lowered_by, of_operations};
-pub(crate) use rows::{Since, since};
+pub(crate) use rows::{LateRow, Since, open_of_sale, since};
 pub(crate) use waiving::{Shared, Waived, begin as begin_waiving, lowered, of_return as waived_of, share};
 pub(crate) use writing_off::write_off;
 

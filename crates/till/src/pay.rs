@@ -2,8 +2,8 @@
 
 use crate::{
     Operation, Sale, SaleState, Settings, TenderKind, TenderState, TillError, amounts::format_amount, audit,
-    audit::Signature, clock, given, late, lines, operations, refunds, sale, sales, sales::SaleRow, settings, shifts,
-    tenders, tenders::TenderRow,
+    audit::Signature, clock, given, late, lines, operations, refunds, restore, sale, sales, sales::SaleRow, settings,
+    shifts, tenders, tenders::TenderRow,
 };
 use checkout::{CashDue, Tender as Paid};
 use jiff::Timestamp;
@@ -392,7 +392,8 @@ pub(crate) fn settled(tx: &Connection, signature: &Signature, operation: &outbox
     });
     audit::append(tx, signature, "payment-settled", Some(tender.sale_id), &details)?;
     complete_if_paid(tx, signature, tender.sale_id)?;
-    late::settled(tx, signature, &tender, state)
+    late::settled(tx, signature, &tender, state)?;
+    if state.counts() { Ok(()) } else { restore::match_again(tx, signature, tender.sale_id) }
 }
 
 /// Writes into the audit that the bank said another end of a payment than the one that holds. Money may have moved that this

@@ -1,6 +1,6 @@
 //! The queue as the cashier sees it: one summary, one chip, and the events that say when to look again.
 
-use crate::{LateDecline, Operation, TillError};
+use crate::{LateDecline, Operation, TillError, restore};
 use jiff::Timestamp;
 use protocol::Currency;
 use rusqlite::Connection;
@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 /// Clocks that are further apart are shown to be, in seconds.
 const CLOCK_GAP_SHOWN_S: i64 = 120;
+
+/// Why the queue of a restored file waits: nothing is sent before the bank's payments were matched.
+pub(crate) const RESTORED: &str = "restored";
 
 /// The queue at one moment. It counts what is unsettled, not whether the link is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -133,7 +136,10 @@ pub(crate) enum Settles {
 
 /// The queue as it stands in the file.
 pub(crate) fn summary(conn: &Connection, now: Timestamp, settles: Settles) -> Result<Summary, TillError> {
-    let found = outbox::summary(conn, now)?;
+    let mut found = outbox::summary(conn, now)?;
+    if restore::waits(conn)? {
+        found.paused = Some(RESTORED.to_owned());
+    }
     Ok(show(match settles {
         Settles::Somebody => found,
         Settles::Nobody => outbox::Summary { sending: 0, waiting: found.unsettled, next_attempt_at: None, ..found },

@@ -183,7 +183,7 @@ pub(crate) fn receipt(conn: &Connection, of: PrintOf, form: Option<ReceiptForm>)
 
 fn slip(conn: &Connection, made: &Return) -> Result<Slip, TillError> {
     let settings = settings::read(conn)?;
-    let till_name = restore::name_at(conn, made.created_at, settings.till_name.clone())?;
+    let till_name = restore::name_of_receipt(conn, made.receipt_number)?;
     let zone = settings::zone(settings.time_zone.as_deref());
     let mut paid = HashMap::new();
     for tender_id in made.legs.iter().filter_map(|leg| leg.tender_id) {
@@ -203,14 +203,22 @@ fn void_slip(conn: &Connection, sale_id: Uuid) -> Result<VoidSlip, TillError> {
     legs.extend(void.legs.iter().cloned());
     let paid = |leg: &ReturnLeg| sale.tenders.iter().find(|tender| Some(tender.id) == leg.tender_id)?.operation.clone();
     let legs: Vec<_> = legs.into_iter().map(|leg| (leg.clone(), paid(&leg))).collect();
-    let (settings, zone) = shop_of(conn, sale.number)?;
+    let (settings, zone) = shop_of(conn, sale.number, None)?;
     Ok(VoidSlip::of(&sale, &void, &legs, &settings, zone))
 }
 
-/// The shop as it stands on paper of a sale: under the name of the series in which its number was given.
-fn shop_of(conn: &Connection, sale_number: Option<i64>) -> Result<(Settings, TimeZone), TillError> {
+/// The shop as it stands on paper of a sale: under the name of the series in which its number was given, that of the receipt once it is
+/// one.
+fn shop_of(
+    conn: &Connection,
+    sale_number: Option<i64>,
+    receipt_number: Option<i64>,
+) -> Result<(Settings, TimeZone), TillError> {
     let settings = settings::read(conn)?;
-    let till_name = restore::name_of_sale(conn, sale_number, settings.till_name.clone())?;
+    let till_name = match receipt_number {
+        Some(number) => restore::name_of_receipt(conn, number)?,
+        None => restore::name_of_sale(conn, sale_number)?,
+    };
     let zone = settings::zone(settings.time_zone.as_deref());
     Ok((Settings { till_name, ..settings }, zone))
 }
@@ -224,6 +232,6 @@ pub(crate) fn content(conn: &Connection, sale_id: Uuid) -> Result<Content, TillE
         SaleState::Voided => return refused("this sale was voided: it has a slip of what went back, and no receipt"),
         SaleState::Open | SaleState::Dropped => return refused("this sale has no receipt: it is not paid"),
     }
-    let (settings, zone) = shop_of(conn, sale.number)?;
+    let (settings, zone) = shop_of(conn, sale.number, sale.receipt_number)?;
     Ok(Content::of(&sale, &settings, zone))
 }

@@ -1,6 +1,6 @@
 //! The shop's settings, a name and a text each.
 
-use crate::{ScaleBarcodes, TillError};
+use crate::{ScaleBarcodes, TillError, restore};
 use checkout::{CashRounding, CashRule};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use protocol::{Currency, holds_card_number};
@@ -182,6 +182,7 @@ pub(crate) fn read(conn: &Connection) -> Result<Settings, TillError> {
 /// Saves the settings. Called inside a transaction.
 pub(crate) fn save(tx: &Connection, settings: &Settings) -> Result<(), TillError> {
     settings.check()?;
+    restore::check_new(tx, &settings.till_name)?;
     let mut statement = tx.prepare_cached(
         "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     )?;

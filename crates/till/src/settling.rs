@@ -2,18 +2,22 @@
 
 use crate::{
     Event, LateDecline, Operation, Place, Till, TillError, alarms, audit, audit::BANK, audit::Signature, clock, late,
-    network, operations, pay, queue, queue::Settles, till::not_read, trouble,
+    network, operations, pay, queue, queue::Settles, restore, till::not_read, trouble,
 };
 use outbox::{Bank, BankContract, Ended, HttpTransport, LateAnswer, OnChange, OnLateAnswer, Outbox, StartError};
 use protocol::Key;
 use rusqlite::{Connection, ffi};
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 use store::{LockError, Store};
 use tokio::{
-    sync::broadcast::{Receiver, error::RecvError, error::TryRecvError},
+    runtime::Handle,
+    sync::{
+        Notify,
+        broadcast::{Receiver, error::RecvError, error::TryRecvError},
+    },
     task::{JoinError, JoinHandle},
 };
 use tokio_util::sync::CancellationToken;
@@ -22,6 +26,10 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Queue {
     pub(crate) outbox: Outbox,
     pub(crate) is_running: Arc<AtomicBool>,
+    /// The bank that was named last.
+    bank: Mutex<Option<Bank>>,
+    /// The button, where a restored file waits for the bank.
+    pub(crate) asked_again: Notify,
 }
 
 /// Whether a till has what is in its file settled.
@@ -46,7 +54,16 @@ impl Queue {
         let late: OnLateAnswer =
             Arc::new(move |tx, operation, late| came_late(tx, operation, late).inspect_err(|error| of_late.met(error)));
         let outbox = Outbox::new(store, BankContract).on_change(hook).on_late_answer(late);
-        Self { outbox, is_running: Arc::default() }
+        Self { outbox, is_running: Arc::default(), bank: Mutex::default(), asked_again: Notify::new() }
+    }
+
+    /// The bank that was named last.
+    pub(crate) fn bank(&self) -> Option<Bank> {
+        self.bank.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn name_bank(&self, bank: &Bank) {
+        *self.bank.lock().unwrap_or_else(PoisonError::into_inner) = Some(bank.clone());
     }
 }
 
@@ -78,7 +95,7 @@ fn refusal(operation: &outbox::Operation, error: TillError) -> rusqlite::Error {
 #[derive(Debug)]
 pub struct Settling {
     /// None where there is no bank, and so nothing runs.
-    task: Option<JoinHandle<Result<Ended, JoinError>>>,
+    task: Option<JoinHandle<Result<Ended, TillError>>>,
 }
 
 impl Settling {
@@ -96,7 +113,8 @@ impl Settling {
             Ok(Ok(Ended::TakenOver)) => Err(TillError::InUse(
                 "another process has taken the payments over: nothing more is sent from here".to_owned(),
             )),
-            Ok(Err(error)) | Err(error) => Err(TillError::Internal(format!("the payments' task ended: {error}"))),
+            Ok(Err(error)) => Err(error),
+            Err(error) => Err(ended_badly(&error)),
         }
     }
 
@@ -111,14 +129,46 @@ impl Till {
     /// Starts to settle what is open with this bank, until `shutdown` is cancelled. With no bank nothing is sent: payments
     /// are saved and wait. Must be called inside a tokio runtime. The start is a Check now.
     ///
+    /// On a file that was brought back from a copy nothing is sent before the bank's payments were matched ([`Till::match_restored`]), which
+    /// this does as soon as the bank answers; until then the summary says that it is paused, by `restored`. Some minutes later it does so
+    /// again.
+    ///
     /// # Errors
     /// [`TillError::NoBank`] where the address or the secret can't be used, [`TillError::InUse`] where it runs already,
     /// here or in another process, [`TillError::NotOpened`] where its lock can't be made, [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't
     /// be read.
     pub fn start_settling(&self, bank: Option<Bank>, shutdown: CancellationToken) -> Result<Settling, TillError> {
         let Some(bank) = bank else { return Ok(Settling { task: None }) };
-        let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        let waits = self.inner.store.read_blocking(restore::waits).map_err(not_read)?;
         let queue = &self.inner.queue;
+        if queue.is_running.load(Ordering::Acquire) {
+            return Err(TillError::InUse("the payments are being settled already".to_owned()));
+        }
+        queue.name_bank(&bank);
+        let task = if waits {
+            Handle::try_current().map_err(|error| TillError::Internal(error.to_string()))?;
+            queue.is_running.store(true, Ordering::Release);
+            let (till, running) = (self.clone(), Running(Arc::clone(&queue.is_running)));
+            tokio::spawn(async move {
+                let is_matched = till.match_before_settling(&shutdown).await;
+                drop(running);
+                if is_matched { till.settle(shutdown)?.await } else { Ok(Ended::Stopped) }
+            })
+        } else {
+            tokio::spawn(self.settle(shutdown)?)
+        };
+        Ok(Settling { task: Some(task) })
+    }
+
+    /// Starts the queue with the bank that was named last. What it gives comes when that has ended.
+    fn settle(
+        &self,
+        shutdown: CancellationToken,
+    ) -> Result<impl Future<Output = Result<Ended, TillError>> + Send + use<>, TillError> {
+        let queue = &self.inner.queue;
+        let bank = queue.bank().ok_or_else(|| TillError::NoBank("no bank is named".to_owned()))?;
+        let transport = HttpTransport::new(&bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let events = queue.outbox.subscribe();
         let places = self.inner.store.read_blocking(|conn| Ok((outbox::last_change(conn)?, audit::end(conn)?)));
         let (place, alarms_from) = places.map_err(not_read)?;
@@ -126,15 +176,15 @@ impl Till {
         let settler = queue.outbox.start(Arc::new(transport), shutdown).map_err(not_started)?;
         queue.is_running.store(true, Ordering::Release);
         tokio::spawn(network::watch(queue.outbox.clone(), watching.clone()));
+        let (till, until) = (self.clone(), watching.clone());
+        tokio::spawn(async move { until.run_until_cancelled(till.match_again_when_due()).await });
         let watched = watching.drop_guard();
         let telling = tell_on(Teller { till: self.clone(), place: Place::at(place), alarms_from }, events, settler);
-        Ok(Settling {
-            task: Some(tokio::spawn(async move {
-                let ended = telling.await;
-                // However it ended, nobody is left whom a change of the network could wake.
-                drop(watched);
-                ended
-            })),
+        Ok(async move {
+            let ended = telling.await;
+            // However it ended, nobody is left whom a change of the network could wake.
+            drop(watched);
+            ended.map_err(|error| ended_badly(&error))
         })
     }
 
@@ -150,6 +200,7 @@ impl Till {
         if !self.inner.queue.is_running.load(Ordering::Acquire) {
             return Err(TillError::NoBank("no bank is named: payments are saved and wait".to_owned()));
         }
+        self.inner.queue.asked_again.notify_one();
         self.inner.queue.outbox.check_now();
         Ok(())
     }
@@ -163,9 +214,24 @@ impl Till {
             return Err(TillError::NoBank("payments are not being settled".to_owned()));
         }
         let transport = HttpTransport::new(bank).map_err(|error| TillError::NoBank(error.to_string()))?;
+        self.inner.queue.name_bank(bank);
+        self.inner.queue.asked_again.notify_one();
         self.inner.queue.outbox.change_bank(Arc::new(transport));
         Ok(())
     }
+}
+
+/// Nothing of it runs any more, however it ended.
+struct Running(Arc<AtomicBool>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn ended_badly(error: &JoinError) -> TillError {
+    TillError::Internal(format!("the payments' task ended: {error}"))
 }
 
 fn not_started(error: StartError) -> TillError {

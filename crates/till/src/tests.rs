@@ -25,6 +25,7 @@ mod queue;
 mod receipt;
 mod reconciling;
 mod reports;
+mod restoring;
 mod returns;
 mod sales_list;
 mod screen;

@@ -98,10 +98,17 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "Copy",
-        &[(
-            "restores",
-            "each time the file was brought back from a copy, and whether the bank's payments were matched since",
-        )],
+        &[
+            (
+                "restores",
+                "each time the file was brought back from a copy, and when the bank's payments were matched since",
+            ),
+            ("till_names", "each name that the till had, with the first numbers given under it; none comes back"),
+            (
+                "unmatched_payments",
+                "what the lost file had charged and no sale here has a place for: its sale takes no money until it has, or somebody looked",
+            ),
+        ],
     ),
     (
         "Queue",

@@ -126,6 +126,11 @@ const TILL: Rows = &[
     ),
     ("over-due", "More than is due.", "Take what is due. Only cash gives change."),
     ("over-refund", "More than is left of the payment, refunds under way counted.", "Give back what is left."),
+    (
+        "payment-unmatched",
+        "The bank has a payment for this sale, made before a restore, that has no place in it.",
+        "Do not charge again. `kassa-till doctor` with the bank names it; find out what it paid, then `doctor --acknowledge PAYMENT --reason TEXT`.",
+    ),
     ("pin-wait", "There were too many wrong PINs: this one was not looked at.", "Wait as long as the message says."),
     ("price-needed", "The article has no price of its own.", "Ask for the price, and ring it up with it."),
     (
@@ -166,8 +171,13 @@ const TILL: Rows = &[
     ),
     (
         "restored",
-        "The file was brought back from a copy, and the bank's payments since then were not matched yet.",
-        "Run `kassa-till sync` with the bank, or let the window do it: then it is paid on again.",
+        "The file was brought back from a copy, and the bank's payments since then were not matched yet: nothing is paid, given back or given up.",
+        "Let the bank be reached: settling matches them first, in the window and in `kassa-till sync`. Until then the summary is paused by `restored`.",
+    ),
+    (
+        "restored-sale",
+        "The file was brought back from a copy that knows this sale, and the bank's payments were matched only once.",
+        "Wait: five minutes after the first match settling does it again, or the next `kassa-till sync` does. New sales are paid meanwhile.",
     ),
     (
         "sale-changed",

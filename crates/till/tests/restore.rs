@@ -9,9 +9,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     thread,
+    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 use till::{Bank, CardPayment, CashPayment, Compared, Matched, SaleState, Secret, Till, TillError, Told};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 type Checked<T = ()> = Result<T, Box<dyn Error>>;
@@ -121,6 +123,26 @@ async fn shop() -> Checked<Shop> {
     Ok(Shop { dir, data, copy, waiting })
 }
 
+/// Has the first match of the restored till be so long ago.
+fn minutes_pass(data: &Path, minutes: i64) -> Checked {
+    let file = rusqlite::Connection::open(data.join("till.db"))?;
+    let sql = "SELECT sql FROM sqlite_schema WHERE name = 'restores_are_matched_once'";
+    let trigger: String = file.query_row(sql, [], |row| row.get(0))?;
+    file.execute_batch(&format!(
+        "BEGIN; DROP TRIGGER restores_are_matched_once; UPDATE restores SET matched_at = matched_at - {}; {trigger}; COMMIT",
+        minutes * 60_000
+    ))?;
+    Ok(())
+}
+
+/// Has the bank hear of what was cancelled.
+fn tell_the_bank(shop: &Shop) -> Checked {
+    let bank = bank(vec![])?;
+    let told = kassa_till(&shop.data, &["sync", "--bank-url", &bank.url, "--bank-token", "s", "--until-settled"])?;
+    assert_eq!(told.status.code(), Some(0), "{}", String::from_utf8_lossy(&told.stderr));
+    Ok(())
+}
+
 async fn cash(till: &Till, sale_id: Uuid) -> Result<(), TillError> {
     let tender_id = till.begin_tender(sale_id).await?.tender_id;
     till.pay_cash(CashPayment { tender_id, sale_id, tendered: 185 }).await.map(drop)
@@ -157,9 +179,20 @@ async fn a_restored_till_has_another_name_and_takes_no_payment_before_the_match(
     // Old sales keep the name under which their number was given.
     let receipt = till.receipt(shop.waiting).await?;
     assert!(receipt.text.contains("till-1  ") && !receipt.text.contains(&restored.till_name), "{}", receipt.text);
-    // The bank has nothing: it is paid on again.
-    assert_eq!(till.match_restored(&bank(vec![])?).await?, Matched::default());
+    // The bank has nothing: it is paid on again, the sale that the copy knows once the list was read a second time.
+    let bank = bank(vec![])?;
+    assert_eq!(till.match_restored(&bank).await?, Matched::default());
     assert!(!till.waits_for_match().await?);
+    let refused = cash(&till, shop.waiting).await.err().ok_or("cash was taken")?;
+    assert_eq!(refused.code(), "restored-sale", "{refused}");
+    assert_eq!(till.match_restored(&bank).await?, Matched::default());
+    assert_eq!(
+        cash(&till, shop.waiting).await.err().map(|error| error.code()),
+        Some("restored-sale"),
+        "it is not due yet"
+    );
+    minutes_pass(&new, 6)?;
+    assert_eq!(till.match_restored(&bank).await?, Matched::default());
     cash(&till, shop.waiting).await?;
     assert_eq!(till.sale(shop.waiting).await?.receipt_number, Some(2));
     till.new_sale().await?;
@@ -306,6 +339,12 @@ async fn a_file_with_unsettled_payments_is_not_replaced_and_a_settled_one_is_kep
     let shop = shop().await?;
     let copy = shop.copy.to_str().ok_or("no text")?;
     let restore = |data: &Path| kassa_till(data, &["restore", copy]);
+    // One was cancelled, and the bank has not heard of it.
+    let refused = restore(&shop.data)?;
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("1 of its payments were cancelled, and the bank has not heard of it"), "{stderr}");
+    tell_the_bank(&shop)?;
     let done = restore(&shop.data)?;
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
     let aside = shop.data.join("till.db.before-restore-1");
@@ -327,7 +366,8 @@ async fn a_file_with_unsettled_payments_is_not_replaced_and_a_settled_one_is_kep
     assert!(matches!(Till::restore(&shop.data, &shop.copy, None), Err(TillError::InUse(_))));
     drop(open);
     assert!(matches!(Till::restore(&shop.data, &shop.data.join("till.db"), None), Err(TillError::Refused(_))));
-    assert!(matches!(Till::restore(&shop.data, &shop.copy, Some("till-1")), Err(TillError::InvalidSetting(_))));
+    let new = shop.dir.path().join("new");
+    assert!(matches!(Till::restore(&new, &shop.copy, Some("till-1")), Err(TillError::InvalidSetting(_))));
     let names: Vec<_> = fs::read_dir(&shop.data)?.map(|entry| Ok(entry?.file_name())).collect::<Checked<_>>()?;
     assert!(!names.iter().any(|name| name.to_string_lossy().contains("restoring")), "{names:?}");
     Ok(())
@@ -336,15 +376,14 @@ async fn a_file_with_unsettled_payments_is_not_replaced_and_a_settled_one_is_kep
 #[tokio::test]
 async fn what_is_no_copy_is_refused_and_what_is_there_stays() -> Checked {
     let shop = shop().await?;
-    let before = fs::read(shop.data.join("till.db"))?;
+    tell_the_bank(&shop)?;
     let other = shop.dir.path().join("other.db");
     for bytes in [b"".to_vec(), b"not a database at all, whatever its name".repeat(50)] {
         fs::write(&other, bytes)?;
         let refused = Till::restore(&shop.data, &other, None).err().ok_or("it was brought back")?;
-        assert!(matches!(refused, TillError::Refused(_)), "{refused}");
+        assert!(matches!(&refused, TillError::Refused(why) if why.contains("other.db")), "{refused}");
         assert_eq!(Till::open_read_only(&shop.data)?.sale(shop.waiting).await?.number, Some(2));
     }
-    drop(before);
     Ok(())
 }
 
@@ -357,8 +396,9 @@ async fn the_database_refuses_to_forget_a_restore() -> Checked {
     for (change, reason) in [
         ("DELETE FROM restores", "never forgotten"),
         ("UPDATE restores SET last_sale = 0", "never changes but that it is matched"),
-        ("INSERT INTO restores VALUES (2, 0, 0, 'a', 'b', 0, 0)", "begins unmatched"),
-        ("INSERT INTO restores VALUES (7, 0, 0, 'a', 'b', 0, NULL)", "begins unmatched"),
+        ("INSERT INTO restores VALUES (2, 0, 0, 'a', 'b', 0, 0, NULL, NULL)", "begins unmatched"),
+        ("INSERT INTO restores VALUES (7, 0, 0, 'a', 'b', 0, NULL, NULL, NULL)", "begins unmatched"),
+        ("UPDATE restores SET matched_at = 1, closed_at = 1", "once, and then closed"),
         (
             "INSERT INTO tenders (id, sale_id, position, kind, state, amount, tendered, change, reference, replaces,
                  created_at, updated_at)
@@ -373,5 +413,60 @@ async fn the_database_refuses_to_forget_a_restore() -> Checked {
     file.execute("UPDATE restores SET matched_at = 1", [])?;
     let again = file.execute("UPDATE restores SET matched_at = 2", []).err().ok_or("matched twice")?;
     assert!(again.to_string().contains("once"), "{again}");
+    file.execute("UPDATE restores SET closed_at = 2", [])?;
+    assert!(file.execute("UPDATE restores SET closed_at = NULL", []).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn settling_matches_a_restored_file_first_and_sends_nothing_before() -> Checked {
+    let shop = shop().await?;
+    let new = shop.dir.path().join("new");
+    Till::restore(&new, &shop.copy, None)?;
+    let till = Till::open(&new)?;
+    let nobody = Bank { url: "http://127.0.0.1:9".to_owned(), token: Secret::new("s") };
+    let shutdown = CancellationToken::new();
+    let mut settling = till.start_settling(Some(nobody.clone()), shutdown.clone())?;
+    assert!(matches!(till.start_settling(Some(nobody), shutdown.clone()), Err(TillError::InUse(_))));
+    assert_eq!(till.summary().await?.paused.as_deref(), Some("restored"));
+    // Another address, in the middle of it.
+    till.change_bank(&bank(vec![payment("till-1/2", 185, "approved")])?)?;
+    let limit = Instant::now() + Duration::from_secs(60);
+    while till.waits_for_match().await? {
+        assert!(Instant::now() < limit, "it was never matched");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(till.sale(shop.waiting).await?.state, SaleState::Completed);
+    assert_eq!(till.summary().await?.paused, None);
+    // Then it settles: the bank is told of what was cancelled.
+    while till.summary().await?.tombstones > 0 {
+        assert!(Instant::now() < limit, "it never began to settle");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    shutdown.cancel();
+    settling.stopped().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused_before_it_is_opened() -> Checked {
+    let shop = shop().await?;
+    let pipe = shop.dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status()?.success());
+    for (path, why) in
+        [(pipe.as_path(), "a device or a pipe"), (shop.dir.path(), "a folder"), (Path::new("/none"), "No such file")]
+    {
+        let refused = kassa_till(&shop.data, &["restore", path.to_str().ok_or("no text")?])?;
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(why) && stderr.contains(path.to_str().ok_or("no text")?), "{stderr}");
+    }
+    // What is wrong is said of the file that was named.
+    let newer = shop.dir.path().join("newer.db");
+    fs::copy(&shop.copy, &newer)?;
+    rusqlite::Connection::open(&newer)?.pragma_update(None, "user_version", 9_999)?;
+    let refused =
+        Till::restore(&shop.dir.path().join("new"), &newer, None).err().ok_or("it was brought back")?.to_string();
+    assert!(refused.contains("newer.db") && !refused.contains("restoring"), "{refused}");
     Ok(())
 }

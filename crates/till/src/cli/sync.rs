@@ -50,22 +50,23 @@ pub(super) fn named_bank(url: Option<String>, token: Option<String>) -> Result<O
 }
 
 pub(super) async fn sync(till: Till, bank: Bank, args: &Sync) -> Result<ExitCode, Failure> {
-    if till.waits_for_match().await? {
-        match till.match_restored(&bank).await {
-            Ok(matched) => {
-                let paid = matched
-                    .paid
-                    .iter()
-                    .map(|sale| format!("sale {sale} was paid after the copy was made, and is closed as paid"));
-                paid.chain(matched.unknown).for_each(complain);
-            }
-            // It may be in reach later; nothing is sent before it was asked.
-            Err(error @ TillError::NoBank(_)) => {
-                complain(error);
+    // Where nothing is to be matched it asks nobody.
+    match till.match_restored(&bank).await {
+        Ok(matched) => {
+            let paid = matched
+                .paid
+                .iter()
+                .map(|sale| format!("sale {sale} was paid after the copy was made, and is closed as paid"));
+            paid.chain(matched.unknown).for_each(complain);
+        }
+        // It may be in reach later; nothing is sent before it was asked the first time.
+        Err(error @ TillError::NoBank(_)) => {
+            complain(error);
+            if till.waits_for_match().await? {
                 return Ok(ExitCode::from(NOT_IN_TIME));
             }
-            Err(error) => return Err(error.into()),
         }
+        Err(error) => return Err(error.into()),
     }
     let lines = Lines::new(&till).await?;
     let attention = Attention::at_start(&till).await?;

@@ -58,11 +58,31 @@ pub(crate) fn collect_again(
     let (tender_id, replaces, collects) = (collect.tender_id, Some(row.last_tender_id), Some(row.tender_id));
     let new = NewCard { tender_id, amount, card, reference, replaces, collects };
     let operation = pay::begin_card(tx, signature, &sale, new)?;
-    tx.prepare_cached("UPDATE late_declines SET state = 'collecting', last_tender_id = ?2 WHERE seq = ?1")?
-        .execute(params![row.seq, tender_id.to_string()])?;
-    let details = json!({"amount": row.amount, "by": tender_id});
-    note(tx, signature, &first, Some(row.state), LateState::Collecting, details)?;
+    collecting(tx, signature, &row, &first, tender_id)?;
     Ok(operation)
+}
+
+fn collecting(
+    tx: &Connection,
+    signature: &Signature,
+    row: &LateRow,
+    first: &TenderRow,
+    by: Uuid,
+) -> Result<(), TillError> {
+    tx.prepare_cached("UPDATE late_declines SET state = 'collecting', last_tender_id = ?2 WHERE seq = ?1")?
+        .execute(params![row.seq, by.to_string()])?;
+    let details = json!({"amount": row.amount, "by": by});
+    note(tx, signature, first, Some(row.state), LateState::Collecting, details)
+}
+
+/// A payment that collects it was made by another file, and its tender stands here now.
+pub(crate) fn collected_elsewhere(
+    tx: &Connection,
+    signature: &Signature,
+    row: &LateRow,
+    by: Uuid,
+) -> Result<(), TillError> {
+    collecting(tx, signature, row, &offline::card_tender(tx, row.tender_id)?, by)
 }
 
 impl LateRow {

@@ -10,8 +10,8 @@ use uuid::Uuid;
 #[derive(Debug, Clone)]
 pub(crate) struct LateRow {
     pub(super) seq: i64,
-    pub(super) tender_id: Uuid,
-    pub(super) last_tender_id: Uuid,
+    pub(crate) tender_id: Uuid,
+    pub(crate) last_tender_id: Uuid,
     pub(crate) state: LateState,
     pub(crate) amount: i64,
     pub(super) returned: i64,
@@ -57,6 +57,11 @@ pub(super) fn of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<LateRow>, 
     ))?;
     let rows = statement.query_map([sale_id.to_string()], late_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Those of a sale that nobody has begun to collect.
+pub(crate) fn open_of_sale(conn: &Connection, sale_id: Uuid) -> Result<Vec<LateRow>, TillError> {
+    Ok(of_sale(conn, sale_id)?.into_iter().filter(|row| row.state == LateState::Open).collect())
 }
 
 pub(super) fn of_late(conn: &Connection, late_tender_id: Uuid) -> Result<LateRow, TillError> {

@@ -52,7 +52,7 @@ pub(super) fn write(conn: &Connection, data: &str) -> Checked {
 
 #[tokio::test]
 async fn what_was_sold_before_is_what_it_was_and_selling_goes_on() -> Checked {
-    for version in 2..=8 {
+    for version in 2..=9 {
         let dir = old_file(version)?;
         let before: Vec<(String, i64)> = Connection::open(dir.path().join("data/till.db"))?
             .prepare("SELECT id, total FROM sales ORDER BY id")?
@@ -82,7 +82,7 @@ async fn what_was_sold_before_is_what_it_was_and_selling_goes_on() -> Checked {
 #[tokio::test]
 async fn a_file_that_was_never_begun_begins_now() -> Checked {
     // A first start that died between two steps left it.
-    for version in 1..=8 {
+    for version in 1..=9 {
         let dir = tempfile::tempdir()?;
         std::fs::create_dir(dir.path().join("data"))?;
         let conn = Connection::open(dir.path().join("data/till.db"))?;

@@ -89,7 +89,7 @@ fn objects(conn: &Connection) -> rusqlite::Result<Vec<[String; 3]>> {
     .collect()
 }
 
-/// Takes away from a file what version 9 brought, so that it is as version 8 would have written it.
+/// Takes away from a file what came after version 8, so that it is as version 8 would have written it.
 fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     let steps = old_file(8)?;
     let plain = Connection::open(steps.path().join("data/till.db"))?;
@@ -100,7 +100,11 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
             conn.execute_batch(&format!("DROP TRIGGER {name}"))?;
         }
     }
-    conn.execute_batch("DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id")?;
+    conn.execute_batch(
+        "DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id;
+         DROP TABLE unmatched_payments; DROP TABLE till_names; ALTER TABLE restores DROP COLUMN closed_at;
+         ALTER TABLE restores DROP COLUMN list_from",
+    )?;
     for [kind, _, sql] in objects(&plain)? {
         if kind == "trigger" {
             conn.execute_batch(&sql)?;

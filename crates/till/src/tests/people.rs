@@ -432,3 +432,18 @@ async fn an_approval_is_for_one_command_of_who_was_logged_in() -> Checked {
     boss.save_settings(settings("Anna's")).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_copy_is_made_by_who_may_restore_one() -> Checked {
+    let (scene, boris, _) = staffed().await?;
+    let till = &scene.till;
+    let copy = |name: &str| scene.dir.path().join(name);
+    let refused = till.backup(&copy("a"), |_| ()).await;
+    assert!(matches!(refused, Err(TillError::NotAllowed(_))), "{refused:?}");
+    assert!(!copy("a").exists());
+    till.approved_by(pin(&boris, BORIS)).await?.backup(&copy("b"), |_| ()).await?;
+    till.as_program("command line").backup(&copy("c"), |_| ()).await?;
+    till.lock().await?;
+    assert!(matches!(till.backup(&copy("d"), |_| ()).await, Err(TillError::Locked)));
+    Ok(())
+}

@@ -1,20 +1,24 @@
 //! Copies of the file.
 
-use crate::{BackedUp, BackupProgress, Till, TillError, backup::Place};
+use crate::{BackedUp, BackupProgress, Right, Till, TillError, backup::Place, rights, rights::Measure};
 use std::path::Path;
 
 impl Till {
     /// Copies the till's file, as one state of it, to a new file that only its owner can read, and looks the copy through before it has
-    /// its name. Others sell on meanwhile, here and in other processes. Also of a till that was opened only to read.
+    /// its name. Others sell on meanwhile, here and in other processes. Also of a till that was opened only to read. The copy holds all that
+    /// the file does, people's PINs as their hashes too: who may restore one may take one.
     ///
     /// # Errors
     /// [`TillError::Backup`] where there is a file already or it can't be written, [`TillError::Damaged`] where the copy is not whole,
-    /// [`TillError::NotRead`] where the till's own can't be read. Nothing is left under the name then.
+    /// [`TillError::NotRead`] where the till's own can't be read, [`TillError::NotAllowed`], [`TillError::Locked`]. Nothing is left under
+    /// the name then.
     pub async fn backup(
         &self,
         to: &Path,
         tell: impl FnMut(BackupProgress) + Send + 'static,
     ) -> Result<BackedUp, TillError> {
+        let signature = self.signature();
+        self.read(move |conn| rights::allow(conn, &signature, Right::Restore, Measure::Whole).map(drop)).await?;
         let place = Place::take(to)?;
         let place = self
             .read(move |conn| {
