@@ -124,7 +124,7 @@ pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,
     drawer::{Count, CountMade, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
     removed::RemovedFigures,
-    report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
+    report::{Cards, Drawer, OtherCurrency, PartlyPaid, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
 };
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Compared, Till, default_data_dir};

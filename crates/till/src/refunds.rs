@@ -1,7 +1,7 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
 use crate::{
-    LegState, Operation, ReturnLeg, Right, TenderKind, TenderState, TillError,
+    LegState, Operation, ReturnLeg, Right, SaleState, TenderKind, TenderState, TillError,
     amounts::format_amount,
     audit,
     audit::Signature,
@@ -156,6 +156,26 @@ pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, Till
     Ok(tender.amount - given)
 }
 
+/// What went back of a sale as money alone, or is on its way, and was counted as given back by no return of its goods yet.
+pub(crate) fn alone_uncounted(conn: &Connection, sale_id: Uuid) -> Result<i64, TillError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
+                     WHERE tenders.sale_id = ?1 AND refunds.return_id IS NULL AND refunds.void_id IS NULL
+                         AND refunds.state NOT IN ('declined', 'cancelled'))
+                 - (SELECT coalesce(sum(return_refunded.amount), 0)
+                    FROM returns CROSS JOIN return_refunded ON return_refunded.return_id = returns.id WHERE returns.sale_id = ?1)",
+        )?
+        .query_row([sale_id.to_string()], |row| row.get(0))?)
+}
+
+/// What of a return went back before it, as money alone.
+pub(crate) fn before_return(conn: &Connection, return_id: Uuid) -> Result<i64, TillError> {
+    Ok(conn
+        .prepare_cached("SELECT coalesce(sum(amount), 0) FROM return_refunded WHERE return_id = ?1")?
+        .query_row([return_id.to_string()], |row| row.get(0))?)
+}
+
 /// Whether a refund that did not go through was tried again or paid out.
 pub(crate) fn is_resolved(conn: &Connection, id: Uuid) -> Result<bool, TillError> {
     Ok(conn
@@ -179,7 +199,8 @@ impl BackOfSale<'_> {
         Ok(self
             .conn
             .prepare_cached(
-                "SELECT coalesce(sum(coalesce(refunds.amount, json_extract(audit.details, '$.total'))), 0)
+                "SELECT coalesce(sum(coalesce(refunds.amount, json_extract(audit.details, '$.total')
+                     - coalesce(json_extract(audit.details, '$.refunded_before'), 0))), 0)
                  FROM audit JOIN people ON people.id = coalesce(audit.approver_id, audit.person_id)
                  LEFT JOIN refunds ON audit.what = 'refund-begun' AND refunds.id = json_extract(audit.details, '$.refund')
                  WHERE audit.sale_id = ?1 AND people.role = ?2 AND (audit.what = 'goods-returned'
@@ -223,8 +244,28 @@ pub(crate) fn allow(
     rights::allow_all(tx, signature, Right::Refund, &[&BackOfSale { conn: tx, sale_id, amount }])
 }
 
-/// Saves a refund: its row, operation and audit entry in one commit, or nothing. The same intent gives the same operation back.
+/// Saves a refund of money alone, of a sale that is paid or had no cart. The same intent gives the same operation back.
 pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) -> Result<Operation, TillError> {
+    if outbox::by_intent(tx, refund.intent_id)?.is_none() {
+        check_sale(tx, refund)?;
+    }
+    alone(tx, signature, refund)
+}
+
+/// A sale under payment is not given back in parts: what is due of it would not say that anything went back. An amount that was charged
+/// with no cart is all that there is of its sale.
+fn check_sale(tx: &Connection, refund: &Refund) -> Result<(), TillError> {
+    let Some(payment) = outbox::by_key(tx, &refund.payment)? else { return Ok(()) };
+    let Some(tender) = tenders::by_id(tx, payment.intent_id)? else { return Ok(()) };
+    let sale = sales::by_id(tx, tender.sale_id)?;
+    if sale.state == SaleState::Paying && sale.has_cart && tender.state.counts() {
+        return Err(TillError::SaleNotCompleted);
+    }
+    Ok(())
+}
+
+/// Saves a refund of money alone: its row, operation and audit entry in one commit, or nothing.
+pub(crate) fn alone(tx: &Connection, signature: &Signature, refund: &Refund) -> Result<Operation, TillError> {
     let payment = outbox::by_key(tx, &refund.payment)?.filter(|operation| operation.kind == Kind::Payment);
     let payment = payment.ok_or(TillError::NotFound("payment"))?;
     let tender = tenders::by_id(tx, payment.intent_id)?

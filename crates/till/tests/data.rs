@@ -63,6 +63,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("return_lines", "how much of which line came back"),
             ("return_taxes", "its tax table"),
             ("return_waived", "what of it goes back to nobody, as it was never paid, by late decline"),
+            ("return_refunded", "what of it went back before, as money alone"),
             ("refunds", "each leg to a card; its id is the intent of its operation"),
             ("cash_refunds", "each leg out of the drawer"),
             ("voids", "a partly paid sale that was given up, with what of it goes back to cards and in cash"),

@@ -89,7 +89,7 @@ fn objects(conn: &Connection) -> rusqlite::Result<Vec<[String; 3]>> {
     .collect()
 }
 
-/// Takes away from a file what version 9 brought, so that it is as version 8 would have written it.
+/// Takes away from a file what versions 9 to 11 brought, so that it is as version 8 would have written it.
 fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     let steps = old_file(8)?;
     let plain = Connection::open(steps.path().join("data/till.db"))?;
@@ -100,7 +100,10 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
             conn.execute_batch(&format!("DROP TRIGGER {name}"))?;
         }
     }
-    conn.execute_batch("DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id")?;
+    conn.execute_batch(
+        "DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id; DROP TABLE return_refunded;
+         DROP INDEX tenders_by_shift_of_approval; ALTER TABLE tenders DROP COLUMN approved_shift",
+    )?;
     for [kind, _, sql] in objects(&plain)? {
         if kind == "trigger" {
             conn.execute_batch(&sql)?;

@@ -67,7 +67,7 @@ async fn what_was_accepted_offline_is_marked_until_the_bank_has_said_its_word() 
     let sale = scene.sale().await?;
     let operation = scene.taken_offline(&sale, 590).await?;
     let receipt = scene.till.receipt(sale.id).await?;
-    assert!(receipt.text.contains("ACCEPTED OFFLINE\n  Waiting for the bank"), "{}", receipt.text);
+    assert!(receipt.text.contains("Saved. Not yet approved by the bank.\n  Waiting for the bank"), "{}", receipt.text);
     scene.settle(&operation, State::Approved).await?;
     let receipt = scene.till.receipt(sale.id).await?;
     assert!(!receipt.text.contains("OFFLINE") && receipt.text.contains("  Approved 8F21K0"), "{}", receipt.text);
@@ -296,7 +296,7 @@ async fn a_voided_sale_has_a_slip_with_what_was_paid_and_how_it_goes_back() -> C
     let payment = scene.by_card(&sale, 300).await?;
     scene.settle(&payment, State::Approved).await?;
     let before = Refund { intent_id: Uuid::now_v7(), payment: payment.key, amount: Amount::new(110)? };
-    let before = scene.till.refund(before).await?;
+    let before = scene.money_back(before).await?;
     scene.in_cash(&sale, 100).await?;
     let folder = scene.dir.path().join("printed");
     std::fs::create_dir(&folder)?;
