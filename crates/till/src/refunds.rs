@@ -17,6 +17,7 @@ use crate::{
 use outbox::{EnqueueError, Enqueued, Kind, NewOperation, Request};
 use protocol::{Amount, Currency, Key};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -143,6 +144,54 @@ pub(crate) fn owed(conn: &Connection, of: &str) -> Result<Vec<Uuid>, TillError> 
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
+/// Money alone that the bank refused, so that the customer has nothing of it yet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwedRefund {
+    /// The sale.
+    pub sale_id: Uuid,
+    /// That sale's number.
+    pub sale_number: Option<i64>,
+    /// How much is owed, in minor units of its currency.
+    pub amount: i64,
+    /// The currency.
+    pub currency: Currency,
+    /// What the bank refused.
+    pub operation: Operation,
+}
+
+/// The refunds of money alone that the bank refused and that nobody tried again, oldest first, each as far as its payment is not given back
+/// otherwise.
+pub(crate) fn owed_alone(conn: &Connection) -> Result<Vec<OwedRefund>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM refunds INDEXED BY refunds_alone_not_given
+         WHERE return_id IS NULL AND void_id IS NULL AND state = 'declined'
+             AND (SELECT state FROM tenders WHERE tenders.id = refunds.tender_id) = 'approved'
+             AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.tender_id = refunds.tender_id AND later.rowid > refunds.rowid
+                 AND later.return_id IS NULL AND later.void_id IS NULL)
+         ORDER BY rowid LIMIT ?1"
+    ))?;
+    let rows: Vec<_> = statement.query_map([OWED_MAX], refund_row)?.collect::<Result<_, _>>()?;
+    rows.into_iter().filter_map(|refund| owed_refund(conn, &refund).transpose()).collect()
+}
+
+fn owed_refund(conn: &Connection, refund: &RefundRow) -> Result<Option<OwedRefund>, TillError> {
+    let tender = offline::card_tender(conn, refund.tender_id)?;
+    let amount = refund.amount.min(left_of(conn, &tender)?);
+    if amount == 0 {
+        return Ok(None);
+    }
+    let sale = sales::by_id(conn, tender.sale_id)?;
+    let operation = operations::by_intent(conn, refund.id)?;
+    Ok(Some(OwedRefund {
+        sale_id: sale.id,
+        sale_number: sale.number,
+        amount,
+        currency: sale.currency,
+        operation: operation.ok_or_else(|| TillError::Internal("a refund has no operation".to_owned()))?,
+    }))
+}
+
 /// What of a card's tender is not given back yet. A part that went to a return or a void stays its own, also where the bank refused it: it is
 /// tried again or paid out in cash.
 pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
@@ -158,7 +207,7 @@ pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, Till
 
 /// What went back of a sale as money alone, or is on its way, and was counted as given back by no return of its goods yet.
 pub(crate) fn alone_uncounted(conn: &Connection, sale_id: Uuid) -> Result<i64, TillError> {
-    Ok(conn
+    let uncounted: i64 = conn
         .prepare_cached(
             "SELECT (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
                      WHERE tenders.sale_id = ?1 AND refunds.return_id IS NULL AND refunds.void_id IS NULL
@@ -166,7 +215,9 @@ pub(crate) fn alone_uncounted(conn: &Connection, sale_id: Uuid) -> Result<i64, T
                  - (SELECT coalesce(sum(return_refunded.amount), 0)
                     FROM returns CROSS JOIN return_refunded ON return_refunded.return_id = returns.id WHERE returns.sale_id = ?1)",
         )?
-        .query_row([sale_id.to_string()], |row| row.get(0))?)
+        .query_row([sale_id.to_string()], |row| row.get(0))?;
+    // Below zero where the bank refused what was counted before.
+    Ok(uncounted.max(0))
 }
 
 /// What of a return went back before it, as money alone.

@@ -15,7 +15,7 @@ pub(crate) use listing::{by_id, legs, of_sale, owed, state};
 
 use crate::{
     Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, late, lines,
-    lines::LineRow, refunds, sale, sales, sales::SaleRow,
+    lines::LineRow, receipt, refunds, sale, sales, sales::SaleRow,
 };
 use checkout::{Code, GivenBack, PriceError, Quantity, Returned, Sold, SoldLine};
 use legs::Legs;
@@ -313,6 +313,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
         "goods": goods.collect::<Vec<_>>(), "total": back.total, "tip": back.tip, "currency": sale.currency, "legs": legs,
         "waived": waived, "refunded_before": refunded_before, "reason": reason,
     });
+    receipt::keep_head(tx, new.id)?;
     audit::append(tx, signature, "goods-returned", Some(sale.id), &details)?;
     late::lowered(tx, signature, new.id, &plan.legs.waived)?;
     by_id(tx, new.id)?.ok_or_else(|| TillError::Internal("a return was not saved".to_owned()))

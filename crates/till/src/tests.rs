@@ -132,9 +132,8 @@ impl Scene {
 
     /// Money alone given back of a sale that is under payment, as an older program did.
     async fn money_back(&self, refund: Refund) -> Checked<Operation> {
-        let change = move |tx: &Connection| {
-            refunds::alone(tx, &Signature::of_program("test", Timestamp::now()), &refund)
-        };
+        let change =
+            move |tx: &Connection| refunds::alone(tx, &Signature::of_program("test", Timestamp::now()), &refund);
         Ok(self.till.inner.store.write(Priority::Click, change).await?)
     }
 

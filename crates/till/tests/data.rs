@@ -95,6 +95,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("receipt_printer", "one row: where this machine prints, how wide, in which language"),
             ("receipt_prints", "each print of a receipt, counted before it is made, and what became of it"),
             ("return_prints", "the same of the slip of what came back"),
+            ("receipt_heads", "the shop's name and zone on it, as they were when the sale, return or void was made"),
         ],
     ),
     (

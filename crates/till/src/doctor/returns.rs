@@ -196,7 +196,9 @@ fn check_legs(
     let before = i128::from(went_back_before(conn, &one.id)?);
     if exact + never_paid + before != i128::from(total) {
         let parts = exact + never_paid + before;
-        wrong(format!("its legs, what was never paid and what went back before come to {parts}, and it gives back {total}"));
+        wrong(format!(
+            "its legs, what was never paid and what went back before come to {parts}, and it gives back {total}"
+        ));
     }
     if !legs.is_empty() && waived.iter().any(|[_, rest]| *rest != 0) {
         wrong("money goes back by it while something of its sale was never paid".to_owned());

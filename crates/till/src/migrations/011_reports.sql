@@ -65,3 +65,21 @@ WHEN EXISTS (SELECT 1 FROM return_refunded WHERE return_id = NEW.id)
        WHERE tenders.sale_id = NEW.sale_id AND refunds.return_id IS NULL AND refunds.void_id IS NULL
            AND refunds.state NOT IN ('declined', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'no more counts as given back before than went back as money alone'); END;
+
+-- Stays small: money alone that a card did not get.
+CREATE INDEX refunds_alone_not_given ON refunds (tender_id) WHERE return_id IS NULL AND void_id IS NULL AND state = 'declined';
+
+---- The head of a receipt
+
+-- The shop's name and zone when a sale completed, goods came back or a sale was given up; by its id. What is older takes them from the
+-- settings.
+CREATE TABLE receipt_heads (
+    id        TEXT PRIMARY KEY CHECK (length(id) = 36),
+    shop_name TEXT NOT NULL,
+    time_zone TEXT                                                     -- an IANA name; NULL where the machine's has none
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER receipt_heads_never_change BEFORE UPDATE ON receipt_heads
+BEGIN SELECT RAISE(ABORT, 'what stands on a receipt never changes'); END;
+CREATE TRIGGER receipt_heads_stay BEFORE DELETE ON receipt_heads
+BEGIN SELECT RAISE(ABORT, 'what stands on a receipt never changes'); END;

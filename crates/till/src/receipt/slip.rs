@@ -147,7 +147,12 @@ impl Slip {
             pieces.push(pair(word, amount(-figure), 0));
         }
         let left = format!("{} {}", words.given_back, self.currency);
-        pieces.push(Piece::Pair { left, right: amount(self.total - self.waived - self.refunded_before), indent: 0, is_bold: true });
+        pieces.push(Piece::Pair {
+            left,
+            right: amount(self.total - self.waived - self.refunded_before),
+            indent: 0,
+            is_bold: true,
+        });
         if self.rounding != 0 {
             pieces.push(pair(words.rounding, amount(self.rounding), 0));
         }

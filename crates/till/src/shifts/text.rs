@@ -217,7 +217,10 @@ impl ShiftReport {
         self.line("Cards of voided sales", cards.of_voided_sales, lines);
         self.line("Offline of earlier shifts", cards.offline_of_earlier_shifts, lines);
         self.line("Collected after a late decline", cards.collected, lines);
-        lines.push(apart(&format!("APPROVED BY THE BANK ({})", cards.approved.count), &self.amount(cards.approved.amount)));
+        lines.push(apart(
+            &format!("APPROVED BY THE BANK ({})", cards.approved.count),
+            &self.amount(cards.approved.amount),
+        ));
     }
 
     fn write_partly_paid(&self, lines: &mut Vec<String>) {

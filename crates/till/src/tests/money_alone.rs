@@ -2,7 +2,8 @@
 
 use super::{Checked, Scene, doctor::found, returns::new as new_return};
 use crate::{
-    Charge, Goods, LegState, Operation, Refund, ReturnLeg, ReturnedGoods, Sale, SaleState, SalesQuery, State, TillError, Total, clock,
+    Charge, Goods, LegState, Operation, Refund, ReturnLeg, ReturnedGoods, Sale, SaleState, SalesQuery, State,
+    TillError, Total, clock,
 };
 use protocol::{Amount, CardToken, Currency};
 use uuid::Uuid;
@@ -76,7 +77,11 @@ async fn goods_come_back_after_money_did_and_give_back_what_is_left() -> Checked
     let made = scene.till.return_goods(new_return(&sale, ReturnedGoods::Whole)).await?;
     assert_eq!((made.total, made.refunded_before), (590, 100));
     let slip = scene.till.return_slip(made.id, None).await?.text;
-    for part in ["TOTAL                                 5.90", "Given back before                    -1.00", "GIVEN BACK EUR                        4.90"] {
+    for part in [
+        "TOTAL                                 5.90",
+        "Given back before                    -1.00",
+        "GIVEN BACK EUR                        4.90",
+    ] {
         assert!(slip.contains(part), "{part} in\n{slip}");
     }
     assert_eq!(scene.till.sales(SalesQuery::default()).await?.sales[0].given_back, 590);
@@ -102,6 +107,8 @@ async fn each_piece_comes_back_also_when_the_money_is_gone() -> Checked {
     scene.settle(&refund, State::Declined).await?;
     let rest = scene.till.return_goods(new_return(&sale, ReturnedGoods::Whole)).await?;
     assert_eq!((rest.total, rest.refunded_before, rest.legs[0].amount), (405, 0, 405));
+    let owed = scene.till.owed_refunds().await?;
+    assert_eq!(owed.iter().map(|owed| owed.amount).collect::<Vec<_>>(), [185], "of the goods that came back first");
     assert_eq!(found(&scene).await?.1, []);
     Ok(())
 }
@@ -114,7 +121,10 @@ async fn a_sale_and_its_receipt_say_what_money_went_back() -> Checked {
     let shown: Vec<_> = sale.money_back.iter().map(|leg| (key(leg), leg.amount, leg.state)).collect();
     assert_eq!(shown, [(Some(refund.key), 100, LegState::Settling)]);
     let text = scene.till.receipt(sale.id).await?.text;
-    assert!(text.contains("GIVEN BACK\nCard visa ··4242                     -1.00\n  Waiting for the bank\n"), "{text}");
+    assert!(
+        text.contains("GIVEN BACK\nCard visa ··4242                     -1.00\n  Waiting for the bank\n"),
+        "{text}"
+    );
     scene.settle(&refund, State::Declined).await?;
     assert_eq!(scene.till.sale(sale.id).await?.money_back, []);
     assert!(!scene.till.receipt(sale.id).await?.text.contains("GIVEN BACK"));
@@ -143,5 +153,30 @@ async fn the_database_counts_money_that_went_back_once() -> Checked {
         let refused = file.execute(change, []);
         assert!(refused.is_err_and(|error| error.to_string().contains("never changes")), "{change}");
     }
+    Ok(())
+}
+
+/// Nobody would know of it else: it is in no return and no void.
+#[tokio::test]
+async fn money_that_the_bank_refused_to_give_back_is_owed_until_it_is_tried_again() -> Checked {
+    let scene = Scene::new()?;
+    let (sale, payment, refund) = with_money_back(&scene).await?;
+    assert_eq!(scene.till.owed_refunds().await?, [], "it waits for the bank");
+    scene.settle(&refund, State::Declined).await?;
+    let owed = scene.till.owed_refunds().await?;
+    let shown: Vec<_> =
+        owed.iter().map(|owed| (owed.sale_id, owed.sale_number, owed.amount, owed.operation.key)).collect();
+    assert_eq!(shown, [(sale.id, Some(1), 100, refund.key)]);
+    let again = scene.till.refund(money(&payment, 100)?).await?;
+    assert_eq!(scene.till.owed_refunds().await?, []);
+    scene.settle(&again, State::Declined).await?;
+    let owed = scene.till.owed_refunds().await?;
+    assert_eq!(owed.iter().map(|owed| owed.operation.key).collect::<Vec<_>>(), [again.key], "once, by the last try");
+    let plan: Vec<String> = scene
+        .file()?
+        .prepare("EXPLAIN QUERY PLAN SELECT 1 FROM refunds WHERE return_id IS NULL AND void_id IS NULL AND state = 'declined'")?
+        .query_map([], |row| row.get(3))?
+        .collect::<Result<_, _>>()?;
+    assert!(plan.iter().all(|step| step.contains("refunds_alone_not_given")), "{plan:?}");
     Ok(())
 }

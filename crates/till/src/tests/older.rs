@@ -102,6 +102,7 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     }
     conn.execute_batch(
         "DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id; DROP TABLE return_refunded;
+         DROP TABLE receipt_heads; DROP INDEX refunds_alone_not_given;
          DROP INDEX tenders_by_shift_of_approval; ALTER TABLE tenders DROP COLUMN approved_shift",
     )?;
     for [kind, _, sql] in objects(&plain)? {
@@ -115,7 +116,7 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     for [kind, name, sql] in objects(&conn)? {
         if kind == "table" && sql.contains("STRICT") {
             let columns = conn.prepare(&format!("SELECT * FROM {name}"))?;
-            tables.push((name, columns.column_names().into_iter().map(str::to_owned).collect()));
+            tables.push((name, columns.column_names().map(str::to_owned).collect()));
         }
     }
     Ok(tables)
