@@ -18,7 +18,7 @@ const PAYMENT_MAX: i64 = 5_000;
 const SUM_MAX: i64 = 100_000;
 const COUNT_MAX: usize = 75;
 
-const NOT_YET: &str = "ACCEPTED OFFLINE";
+const NOT_YET: &str = "Saved. Not yet approved by the bank.";
 
 impl Day {
     /// The bank is away: the card is taken offline, and pays when the bank is back.

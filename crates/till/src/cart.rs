@@ -18,6 +18,7 @@ use crate::{
 };
 use checkout::Quantity;
 use rusqlite::Connection;
+use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -404,7 +405,18 @@ pub(crate) fn back_to_cart(tx: &Connection, signature: &Signature, id: Uuid) -> 
     sale::read(tx, id)
 }
 
-/// The sales put aside, oldest first.
-pub(crate) fn held_sales(conn: &Connection) -> Result<Vec<Sale>, TillError> {
-    sales::held(conn, HELD_MAX)?.iter().map(|sale| sale::show(conn, sale)).collect()
+/// A page of the sales put aside.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeldSales {
+    /// Oldest first.
+    pub sales: Vec<Sale>,
+    /// Whether there are more after them.
+    pub more: bool,
+}
+
+/// The sales put aside, oldest first: those after one, or from the first on.
+pub(crate) fn held_sales(conn: &Connection, after: Option<Uuid>) -> Result<HeldSales, TillError> {
+    let rows = sales::held(conn, after, HELD_MAX + 1)?;
+    let (more, shown) = (rows.len() > HELD_MAX as usize, rows.iter().take(HELD_MAX as usize));
+    Ok(HeldSales { sales: shown.map(|sale| sale::show(conn, sale)).collect::<Result<_, _>>()?, more })
 }

@@ -38,6 +38,11 @@ pub enum TillError {
     /// The sale is under payment: it can't be edited, dropped or paid twice.
     #[error("{0}")]
     SaleFrozen(String),
+    /// Money is given back of a sale that is paid, or was given up; this one is under payment.
+    #[error(
+        "this sale is not completed: complete it and then take its goods back, or give it up, which gives back all that was paid of it"
+    )]
+    SaleNotCompleted,
     /// No article has this SKU or barcode.
     #[error("no article has the SKU or barcode “{0}”")]
     UnknownArticle(String),
@@ -236,6 +241,7 @@ impl TillError {
             Self::InUse(_) => "in-use",
             Self::SaleChanged(_) => "sale-changed",
             Self::SaleFrozen(_) => "sale-frozen",
+            Self::SaleNotCompleted => "sale-not-completed",
             Self::UnknownArticle(_) => "unknown-article",
             Self::InvalidQuantity(_) => "invalid-quantity",
             Self::PriceNeeded(_) => "price-needed",

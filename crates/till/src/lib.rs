@@ -82,6 +82,7 @@ pub use asked::Asked;
 pub use audit::{AuditEntry, Break, ChainCheck, ChainProgress};
 pub use backup::{BackedUp, BackupProgress, Restored};
 pub use bank_access::{BankAccess, NewBankAccess};
+pub use cart::HeldSales;
 pub use catalogue::{
     Article, ArticleDetails, ArticleQuery, Articles, Category, CategoryDetails, ImportError, ImportErrors, ImportMode,
     ImportProgress, Imported, Unit,
@@ -104,7 +105,7 @@ pub use pins::PinEntry;
 pub use printing::{PrintFault, Printed, Printer, PrinterSettings};
 pub use queue::{AmountOf, Backlog, Chip, Event, Summary};
 pub use receipt::{CodePages, Language, Paper, Receipt, ReceiptForm};
-pub use refunds::Refund;
+pub use refunds::{OwedRefund, Refund};
 pub use restore::Matched;
 pub use returns::{
     CardPart, Goods, LegState, NewReturn, PaidOut, PricedGoods, PricedReturn, Return, ReturnBegun, ReturnFigures,
@@ -124,7 +125,9 @@ pub use shifts::{
     Shift, ShiftEnd, ShiftOpening,
     drawer::{Count, CountMade, Counted, DrawerMove, DrawerMoveKind, DrawerOpening, NewDrawerMove, Pieces},
     removed::RemovedFigures,
-    report::{Drawer, OtherCurrency, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled},
+    report::{
+        Cards, Drawer, OtherCurrency, PartlyPaid, ReportKind, ShiftReport, TaxTotal, TenderTotal, Total, Unsettled,
+    },
 };
 pub use tenders::{TenderKind, TenderState};
 pub use till::{Compared, Till, default_data_dir};

@@ -20,7 +20,7 @@ use crate::{
 };
 use document::Piece;
 use jiff::tz::TimeZone;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -182,7 +182,7 @@ pub(crate) fn receipt(conn: &Connection, of: PrintOf, form: Option<ReceiptForm>)
 }
 
 fn slip(conn: &Connection, made: &Return) -> Result<Slip, TillError> {
-    let settings = settings::read(conn)?;
+    let settings = shop_then(conn, made.id)?;
     let till_name = restore::name_of_receipt(conn, made.receipt_number)?;
     let zone = settings::zone(settings.time_zone.as_deref());
     let mut paid = HashMap::new();
@@ -203,18 +203,44 @@ fn void_slip(conn: &Connection, sale_id: Uuid) -> Result<VoidSlip, TillError> {
     legs.extend(void.legs.iter().cloned());
     let paid = |leg: &ReturnLeg| sale.tenders.iter().find(|tender| Some(tender.id) == leg.tender_id)?.operation.clone();
     let legs: Vec<_> = legs.into_iter().map(|leg| (leg.clone(), paid(&leg))).collect();
-    let (settings, zone) = shop_of(conn, sale.number, None)?;
+    let (settings, zone) = shop_of(conn, void.id, sale.number, None)?;
     Ok(VoidSlip::of(&sale, &void, &legs, &settings, zone))
 }
 
-/// The shop as it stands on paper of a sale: under the name of the series in which its number was given, that of the receipt once it is
-/// one.
+/// Keeps what stands at the head of a receipt or slip: from now on it says the same, whatever the shop's settings become.
+pub(crate) fn keep_head(tx: &Connection, id: Uuid) -> Result<(), TillError> {
+    let Settings { shop_name, time_zone, .. } = settings::read(tx)?;
+    let time_zone = time_zone.or_else(|| TimeZone::system().iana_name().map(str::to_owned));
+    tx.prepare_cached("INSERT INTO receipt_heads (id, shop_name, time_zone) VALUES (?1, ?2, ?3)")?.execute(params![
+        id.to_string(),
+        shop_name,
+        time_zone
+    ])?;
+    Ok(())
+}
+
+/// The settings with the shop's name and zone as they were kept for a sale, a return or a void; as they are now where none were.
+fn shop_then(conn: &Connection, id: Uuid) -> Result<Settings, TillError> {
+    let now = settings::read(conn)?;
+    let kept: Option<(String, Option<String>)> = conn
+        .prepare_cached("SELECT shop_name, time_zone FROM receipt_heads WHERE id = ?1")?
+        .query_row([id.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(match kept {
+        Some((shop_name, time_zone)) => Settings { shop_name, time_zone, ..now },
+        None => now,
+    })
+}
+
+/// The shop as it stands on paper of a sale or a void: under the name of the series in which its number was given, that of the receipt
+/// once it is one.
 fn shop_of(
     conn: &Connection,
+    id: Uuid,
     sale_number: Option<i64>,
     receipt_number: Option<i64>,
 ) -> Result<(Settings, TimeZone), TillError> {
-    let settings = settings::read(conn)?;
+    let settings = shop_then(conn, id)?;
     let till_name = match receipt_number {
         Some(number) => restore::name_of_receipt(conn, number)?,
         None => restore::name_of_sale(conn, sale_number)?,
@@ -232,6 +258,6 @@ pub(crate) fn content(conn: &Connection, sale_id: Uuid) -> Result<Content, TillE
         SaleState::Voided => return refused("this sale was voided: it has a slip of what went back, and no receipt"),
         SaleState::Open | SaleState::Dropped => return refused("this sale has no receipt: it is not paid"),
     }
-    let (settings, zone) = shop_of(conn, sale.number, sale.receipt_number)?;
+    let (settings, zone) = shop_of(conn, sale.id, sale.number, sale.receipt_number)?;
     Ok(Content::of(&sale, &settings, zone))
 }

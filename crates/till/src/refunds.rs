@@ -1,7 +1,7 @@
 //! Refunds of a card tender: an operation of their own, saved before a byte leaves, and waiting for their payment's end.
 
 use crate::{
-    LegState, Operation, ReturnLeg, Right, TenderKind, TenderState, TillError,
+    LegState, Operation, ReturnLeg, Right, SaleState, TenderKind, TenderState, TillError,
     amounts::format_amount,
     audit,
     audit::Signature,
@@ -17,6 +17,7 @@ use crate::{
 use outbox::{EnqueueError, Enqueued, Kind, NewOperation, Request};
 use protocol::{Amount, Currency, Key};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -143,6 +144,54 @@ pub(crate) fn owed(conn: &Connection, of: &str) -> Result<Vec<Uuid>, TillError> 
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
+/// Money alone that the bank refused, so that the customer has nothing of it yet.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwedRefund {
+    /// The sale.
+    pub sale_id: Uuid,
+    /// That sale's number.
+    pub sale_number: Option<i64>,
+    /// How much is owed, in minor units of its currency.
+    pub amount: i64,
+    /// The currency.
+    pub currency: Currency,
+    /// What the bank refused.
+    pub operation: Operation,
+}
+
+/// The refunds of money alone that the bank refused and that nobody tried again, oldest first, each as far as its payment is not given back
+/// otherwise.
+pub(crate) fn owed_alone(conn: &Connection) -> Result<Vec<OwedRefund>, TillError> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM refunds INDEXED BY refunds_alone_not_given
+         WHERE return_id IS NULL AND void_id IS NULL AND state = 'declined'
+             AND (SELECT state FROM tenders WHERE tenders.id = refunds.tender_id) = 'approved'
+             AND NOT EXISTS (SELECT 1 FROM refunds AS later WHERE later.tender_id = refunds.tender_id AND later.rowid > refunds.rowid
+                 AND later.return_id IS NULL AND later.void_id IS NULL)
+         ORDER BY rowid LIMIT ?1"
+    ))?;
+    let rows: Vec<_> = statement.query_map([OWED_MAX], refund_row)?.collect::<Result<_, _>>()?;
+    rows.into_iter().filter_map(|refund| owed_refund(conn, &refund).transpose()).collect()
+}
+
+fn owed_refund(conn: &Connection, refund: &RefundRow) -> Result<Option<OwedRefund>, TillError> {
+    let tender = offline::card_tender(conn, refund.tender_id)?;
+    let amount = refund.amount.min(left_of(conn, &tender)?);
+    if amount == 0 {
+        return Ok(None);
+    }
+    let sale = sales::by_id(conn, tender.sale_id)?;
+    let operation = operations::by_intent(conn, refund.id)?;
+    Ok(Some(OwedRefund {
+        sale_id: sale.id,
+        sale_number: sale.number,
+        amount,
+        currency: sale.currency,
+        operation: operation.ok_or_else(|| TillError::Internal("a refund has no operation".to_owned()))?,
+    }))
+}
+
 /// What of a card's tender is not given back yet. A part that went to a return or a void stays its own, also where the bank refused it: it is
 /// tried again or paid out in cash.
 pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, TillError> {
@@ -154,6 +203,28 @@ pub(crate) fn left_of(conn: &Connection, tender: &TenderRow) -> Result<i64, Till
         )?
         .query_row([tender.id.to_string()], |row| row.get(0))?;
     Ok(tender.amount - given)
+}
+
+/// What went back of a sale as money alone, or is on its way, and was counted as given back by no return of its goods yet.
+pub(crate) fn alone_uncounted(conn: &Connection, sale_id: Uuid) -> Result<i64, TillError> {
+    let uncounted: i64 = conn
+        .prepare_cached(
+            "SELECT (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
+                     WHERE tenders.sale_id = ?1 AND refunds.return_id IS NULL AND refunds.void_id IS NULL
+                         AND refunds.state NOT IN ('declined', 'cancelled'))
+                 - (SELECT coalesce(sum(return_refunded.amount), 0)
+                    FROM returns CROSS JOIN return_refunded ON return_refunded.return_id = returns.id WHERE returns.sale_id = ?1)",
+        )?
+        .query_row([sale_id.to_string()], |row| row.get(0))?;
+    // Below zero where the bank refused what was counted before.
+    Ok(uncounted.max(0))
+}
+
+/// What of a return went back before it, as money alone.
+pub(crate) fn before_return(conn: &Connection, return_id: Uuid) -> Result<i64, TillError> {
+    Ok(conn
+        .prepare_cached("SELECT coalesce(sum(amount), 0) FROM return_refunded WHERE return_id = ?1")?
+        .query_row([return_id.to_string()], |row| row.get(0))?)
 }
 
 /// Whether a refund that did not go through was tried again or paid out.
@@ -179,7 +250,8 @@ impl BackOfSale<'_> {
         Ok(self
             .conn
             .prepare_cached(
-                "SELECT coalesce(sum(coalesce(refunds.amount, json_extract(audit.details, '$.total'))), 0)
+                "SELECT coalesce(sum(coalesce(refunds.amount, json_extract(audit.details, '$.total')
+                     - coalesce(json_extract(audit.details, '$.refunded_before'), 0))), 0)
                  FROM audit JOIN people ON people.id = coalesce(audit.approver_id, audit.person_id)
                  LEFT JOIN refunds ON audit.what = 'refund-begun' AND refunds.id = json_extract(audit.details, '$.refund')
                  WHERE audit.sale_id = ?1 AND people.role = ?2 AND (audit.what = 'goods-returned'
@@ -223,8 +295,28 @@ pub(crate) fn allow(
     rights::allow_all(tx, signature, Right::Refund, &[&BackOfSale { conn: tx, sale_id, amount }])
 }
 
-/// Saves a refund: its row, operation and audit entry in one commit, or nothing. The same intent gives the same operation back.
+/// Saves a refund of money alone, of a sale that is paid or had no cart. The same intent gives the same operation back.
 pub(crate) fn refund(tx: &Connection, signature: &Signature, refund: &Refund) -> Result<Operation, TillError> {
+    if outbox::by_intent(tx, refund.intent_id)?.is_none() {
+        check_sale(tx, refund)?;
+    }
+    alone(tx, signature, refund)
+}
+
+/// A sale under payment is not given back in parts: what is due of it would not say that anything went back. An amount that was charged
+/// with no cart is all that there is of its sale.
+fn check_sale(tx: &Connection, refund: &Refund) -> Result<(), TillError> {
+    let Some(payment) = outbox::by_key(tx, &refund.payment)? else { return Ok(()) };
+    let Some(tender) = tenders::by_id(tx, payment.intent_id)? else { return Ok(()) };
+    let sale = sales::by_id(tx, tender.sale_id)?;
+    if sale.state == SaleState::Paying && sale.has_cart && tender.state.counts() {
+        return Err(TillError::SaleNotCompleted);
+    }
+    Ok(())
+}
+
+/// Saves a refund of money alone: its row, operation and audit entry in one commit, or nothing.
+pub(crate) fn alone(tx: &Connection, signature: &Signature, refund: &Refund) -> Result<Operation, TillError> {
     let payment = outbox::by_key(tx, &refund.payment)?.filter(|operation| operation.kind == Kind::Payment);
     let payment = payment.ok_or(TillError::NotFound("payment"))?;
     let tender = tenders::by_id(tx, payment.intent_id)?

@@ -15,7 +15,7 @@ pub(crate) use listing::{by_id, legs, of_sale, owed, state};
 
 use crate::{
     Sale, SaleState, SaleTax, TillError, Unit, audit, audit::Signature, cart, clock, editing, late, lines,
-    lines::LineRow, refunds, sale, sales, sales::SaleRow,
+    lines::LineRow, receipt, refunds, sale, sales, sales::SaleRow,
 };
 use checkout::{Code, GivenBack, PriceError, Quantity, Returned, Sold, SoldLine};
 use legs::Legs;
@@ -104,6 +104,8 @@ pub struct PricedReturn {
     pub total: i64,
     /// Of it, to nobody, as it was never paid: it is owed since a late decline, and is owed no more, or was written off.
     pub waived: i64,
+    /// Of it, what went back before, as money alone.
+    pub refunded_before: i64,
     /// Of it, to cards: the tender and the amount, in the order in which they paid.
     pub cards: Vec<CardPart>,
     /// What is handed over in cash.
@@ -264,6 +266,7 @@ pub(crate) fn price(conn: &Connection, sale_id: Uuid, goods: &ReturnedGoods) -> 
         tip: back.tip,
         total: back.total,
         waived: legs.waived(),
+        refunded_before: legs.refunded_before,
         cards: cards.collect(),
         cash,
         rounding,
@@ -281,7 +284,8 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let reason = reason.transpose()?.flatten();
     let sale = sales::by_id(tx, new.sale_id)?;
     let plan = plan(tx, &sale, &new.goods)?;
-    let signature = &refunds::allow(tx, signature, sale.id, plan.back.total)?;
+    let refunded_before = plan.legs.refunded_before;
+    let signature = &refunds::allow(tx, signature, sale.id, plan.back.total - refunded_before)?;
     insert_parts(tx, new.id, &plan)?;
     let legs = legs::begin(tx, signature, &sale, new.id, &plan.legs)?;
     let waived = late::begin_waiving(tx, new.id, &plan.legs.waived)?;
@@ -307,8 +311,9 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewReturn) -> R
     let details = json!({
         "return": new.id, "sale": sale.number, "receipt": receipt_number, "of_receipt": sale.receipt_number,
         "goods": goods.collect::<Vec<_>>(), "total": back.total, "tip": back.tip, "currency": sale.currency, "legs": legs,
-        "waived": waived, "reason": reason,
+        "waived": waived, "refunded_before": refunded_before, "reason": reason,
     });
+    receipt::keep_head(tx, new.id)?;
     audit::append(tx, signature, "goods-returned", Some(sale.id), &details)?;
     late::lowered(tx, signature, new.id, &plan.legs.waived)?;
     by_id(tx, new.id)?.ok_or_else(|| TillError::Internal("a return was not saved".to_owned()))
@@ -321,7 +326,7 @@ fn reused() -> TillError {
 /// Whether a click that comes again asks for what was saved.
 fn is_same(conn: &Connection, done: &Return, new: &NewReturn) -> Result<bool, TillError> {
     let same_goods = match &new.goods {
-        ReturnedGoods::Whole => was_last(conn, done)?,
+        ReturnedGoods::Whole => was_last(conn, done, None)?,
         ReturnedGoods::Lines(goods) => {
             goods.len() == done.lines.len()
                 && goods.iter().all(|asked| {
@@ -333,21 +338,25 @@ fn is_same(conn: &Connection, done: &Return, new: &NewReturn) -> Result<bool, Ti
                         line.line_id == asked.line_id && is_that_much
                     })
                 })
+                // None asks for all that is left of the line.
+                && goods.iter().filter(|asked| asked.quantity.is_none()).try_fold(true, |so_far, asked| {
+                    Ok::<_, TillError>(so_far && was_last(conn, done, Some(asked.line_id))?)
+                })?
         }
     };
     Ok(done.sale_id == new.sale_id && same_goods)
 }
 
-/// Whether all that was left of a sale came back with this return: with those before it, it makes what was sold.
-fn was_last(conn: &Connection, done: &Return) -> Result<bool, TillError> {
+/// Whether all that was left of a sale, or of one of its lines, came back with this return: with those before it, it makes what was sold.
+fn was_last(conn: &Connection, done: &Return, line_id: Option<i64>) -> Result<bool, TillError> {
     Ok(conn
         .prepare_cached(
-            "SELECT NOT EXISTS (SELECT 1 FROM lines WHERE sale_id = ?1 AND quantity > (
+            "SELECT NOT EXISTS (SELECT 1 FROM lines WHERE sale_id = ?1 AND (?3 IS NULL OR id = ?3) AND quantity > (
                  SELECT coalesce(sum(return_lines.quantity), 0)
                  FROM return_lines JOIN returns ON returns.id = return_lines.return_id
                  WHERE return_lines.line_id = lines.id AND returns.receipt_number <= ?2))",
         )?
-        .query_row(params![done.sale_id.to_string(), done.receipt_number], |row| row.get(0))?)
+        .query_row(params![done.sale_id.to_string(), done.receipt_number, line_id], |row| row.get(0))?)
 }
 
 fn insert_parts(tx: &Connection, return_id: Uuid, plan: &Plan) -> Result<(), TillError> {

@@ -2,8 +2,8 @@
 //! rows from Pay on.
 
 use crate::{
-    Asked, Operation, Origin, SaleState, TenderKind, TenderState, TillError, Unit, late, late::Since, lines,
-    lines::LineRow, operations, sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
+    Asked, Operation, Origin, ReturnLeg, SaleState, TenderKind, TenderState, TillError, Unit, late, late::Since, lines,
+    lines::LineRow, operations, refunds, sales, sales::SaleRow, tenders, tenders::TenderRow, undo,
 };
 use checkout::{Balance, Cart, Line, PriceError, Priced, PricedLine, TaxGroup, Tender as Paid};
 use jiff::Timestamp;
@@ -58,6 +58,8 @@ pub struct Sale {
     pub currency: Currency,
     /// The ways of paying, in the order in which they were begun, those that did not pay included.
     pub tenders: Vec<Tender>,
+    /// Money alone that went back to its cards or is on its way, in the order of the tenders.
+    pub money_back: Vec<ReturnLeg>,
     /// The number of its receipt, once it is completed.
     pub receipt_number: Option<i64>,
     /// What the next undo takes back: the word of that change, such as `line-removed`.
@@ -236,6 +238,10 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         SaleState::Voided => (0, 0),
         _ => rest(sale, figures.total, &tender_rows, since)?,
     };
+    let mut money_back = Vec::new();
+    for tender in tender_rows.iter().filter(|tender| tender.kind == TenderKind::Card) {
+        money_back.extend(refunds::beside_legs(conn, tender.id)?);
+    }
     let paid = tender_rows.iter().filter(|tender| tender.state.paid()).map(|tender| tender.amount).sum();
     Ok(Sale {
         id: sale.id,
@@ -267,6 +273,7 @@ pub(crate) fn show(conn: &Connection, sale: &SaleRow) -> Result<Sale, TillError>
         rounding,
         currency: sale.currency,
         tenders: tender_rows.iter().map(|row| show_tender(conn, row)).collect::<Result<_, _>>()?,
+        money_back,
         receipt_number: sale.receipt_number,
         undo: undo::next(conn, sale)?,
         created_at: sale.created_at,

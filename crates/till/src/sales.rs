@@ -2,7 +2,7 @@
 
 pub(crate) mod listing;
 
-use crate::{Asked, Right, Settings, TillError, asked::Terms, audit::Signature, clock, columns};
+use crate::{Asked, Right, Settings, TillError, asked::Terms, audit::Signature, clock, columns, receipt};
 use checkout::{CashRounding, CashRule, Priced};
 use jiff::Timestamp;
 use protocol::Currency;
@@ -138,14 +138,15 @@ pub(crate) fn in_front(conn: &Connection) -> Result<Option<SaleRow>, TillError> 
     Ok(found)
 }
 
-/// The sales that a cashier put aside, not completed, oldest first.
-pub(crate) fn held(conn: &Connection, limit: u32) -> Result<Vec<SaleRow>, TillError> {
+/// The sales that a cashier put aside, not completed, oldest first; after one, or from the first on.
+pub(crate) fn held(conn: &Connection, after: Option<Uuid>, limit: u32) -> Result<Vec<SaleRow>, TillError> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM sales INDEXED BY sales_put_aside
          WHERE held = 1 AND has_cart = 1 AND state <> 'completed' AND dropped_at IS NULL AND voided_at IS NULL
+             AND (?2 IS NULL OR (created_at, id) > (SELECT created_at, id FROM sales WHERE id = ?2))
          ORDER BY created_at, id LIMIT ?1"
     ))?;
-    let rows = statement.query_map([limit], sale)?;
+    let rows = statement.query_map(params![limit, after.map(|id| id.to_string())], sale)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -307,6 +308,7 @@ pub(crate) fn complete(tx: &Connection, signature: &Signature, id: Uuid, roundin
          WHERE id = ?1",
     )?
     .execute(params![id.to_string(), receipt_number, rounding, signature.at.as_millisecond()])?;
+    receipt::keep_head(tx, id)?;
     Ok(receipt_number)
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn schema() -> Schema {
         Migration { version: 8, name: "receipts", sql: include_str!("migrations/008_receipts.sql") },
         Migration { version: 9, name: "waived", sql: include_str!("migrations/009_waived.sql") },
         Migration { version: 10, name: "restores", sql: include_str!("migrations/010_restores.sql") },
+        Migration { version: 11, name: "reports", sql: include_str!("migrations/011_reports.sql") },
     ]);
     migrations.sort_by_key(|migration| migration.version);
     Schema { application_id: APPLICATION_ID, migrations }

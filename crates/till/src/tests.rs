@@ -14,8 +14,10 @@ mod given;
 mod labels;
 mod late;
 mod migrating;
+mod money_alone;
 mod offline;
 mod older;
+mod paid_out;
 mod paper;
 mod parking;
 mod parts;
@@ -41,8 +43,8 @@ mod waived;
 mod waived_chance;
 
 use crate::{
-    CardPayment, CashPayment, CashTaken, Operation, Sale, State, TakeOffline, Till, TillError, audit, audit::Signature,
-    operations, pay as paying,
+    CardPayment, CashPayment, CashTaken, Operation, Refund, Sale, State, TakeOffline, Till, TillError, audit,
+    audit::Signature, operations, pay as paying, refunds,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
@@ -127,6 +129,13 @@ impl Scene {
     async fn by_card(&self, sale: &Sale, amount: i64) -> Checked<Operation> {
         let tender_id = self.till.begin_tender(sale.id).await?.tender_id;
         Ok(self.till.pay_card(CardPayment { tender_id, sale_id: sale.id, amount, card: "tok_visa".into() }).await?)
+    }
+
+    /// Money alone given back of a sale that is under payment, as an older program did.
+    async fn money_back(&self, refund: Refund) -> Checked<Operation> {
+        let change =
+            move |tx: &Connection| refunds::alone(tx, &Signature::of_program("test", Timestamp::now()), &refund);
+        Ok(self.till.inner.store.write(Priority::Click, change).await?)
     }
 
     /// The bank's word, stored as the outbox stores it: with what it means for the till in the same commit.

@@ -5,7 +5,7 @@
 use crate::{
     ReturnLeg, ReturnState, SaleState, TenderKind, TenderState, TillError, audit,
     audit::Signature,
-    clock, columns, editing, refunds,
+    clock, columns, editing, receipt, refunds,
     refunds::{LegOf, NewLeg},
     returns,
     returns::CashOut,
@@ -182,6 +182,7 @@ pub(crate) fn make(tx: &Connection, signature: &Signature, new: &NewVoid) -> Res
     let details = json!({
         "void": new.id, "sale": sale.number, "cards": cards, "cash": cash, "currency": sale.currency, "legs": legs, "reason": reason,
     });
+    receipt::keep_head(tx, new.id)?;
     audit::append(tx, signature, "sale-voided", Some(sale.id), &details)?;
     by(tx, "id", new.id)?.ok_or_else(|| TillError::Internal("a void was not saved".to_owned()))
 }

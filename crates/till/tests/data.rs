@@ -63,6 +63,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("return_lines", "how much of which line came back"),
             ("return_taxes", "its tax table"),
             ("return_waived", "what of it goes back to nobody, as it was never paid, by late decline"),
+            ("return_refunded", "what of it went back before, as money alone"),
             ("refunds", "each leg to a card; its id is the intent of its operation"),
             ("cash_refunds", "each leg out of the drawer"),
             ("voids", "a partly paid sale that was given up, with what of it goes back to cards and in cash"),
@@ -94,6 +95,7 @@ const SUBJECTS: &[(&str, &[(&str, &str)])] = &[
             ("receipt_printer", "one row: where this machine prints, how wide, in which language"),
             ("receipt_prints", "each print of a receipt, counted before it is made, and what became of it"),
             ("return_prints", "the same of the slip of what came back"),
+            ("receipt_heads", "the shop's name and zone on it, as they were when the sale, return or void was made"),
         ],
     ),
     (

@@ -189,6 +189,11 @@ const TILL: Rows = &[
         "The sale is under payment: it can't be edited, dropped or paid twice.",
         "Wait for its tenders, or hold it and begin another.",
     ),
+    (
+        "sale-not-completed",
+        "Money was to go back of a sale that is still under payment.",
+        "Complete the sale and take its goods back, or give it up: that gives back all that was paid.",
+    ),
     ("shift-open", "A shift is open already.", "Close it first."),
     (
         "storage",

@@ -193,8 +193,12 @@ fn check_legs(
     let waived = waived(conn, &one.id)?;
     let never_paid: i128 = waived.iter().map(|[amount, _]| i128::from(*amount)).sum();
     let [.., total] = one.sums;
-    if exact + never_paid != i128::from(total) {
-        wrong(format!("its legs and what was never paid come to {}, and it gives back {total}", exact + never_paid));
+    let before = i128::from(went_back_before(conn, &one.id)?);
+    if exact + never_paid + before != i128::from(total) {
+        let parts = exact + never_paid + before;
+        wrong(format!(
+            "its legs, what was never paid and what went back before come to {parts}, and it gives back {total}"
+        ));
     }
     if !legs.is_empty() && waived.iter().any(|[_, rest]| *rest != 0) {
         wrong("money goes back by it while something of its sale was never paid".to_owned());
@@ -238,6 +242,13 @@ fn waived(conn: &Connection, return_id: &str) -> Result<Vec<[i64; 2]>, TillError
         conn.prepare_cached("SELECT amount, rest FROM return_waived WHERE return_id = ?1 ORDER BY tender_id")?;
     let rows = statement.query_map([return_id], |row| Ok([row.get(0)?, row.get(1)?]))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What of a return went back before it, as money alone.
+fn went_back_before(conn: &Connection, return_id: &str) -> Result<i64, TillError> {
+    Ok(conn
+        .prepare_cached("SELECT coalesce(sum(amount), 0) FROM return_refunded WHERE return_id = ?1")?
+        .query_row([return_id], |row| row.get(0))?)
 }
 
 fn in_coins(exact: i128, sale: &Facts) -> Option<i128> {

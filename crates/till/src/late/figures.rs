@@ -20,6 +20,8 @@ pub struct LateTotal {
 pub struct LateFigures {
     /// Declined then, whatever became of them since: the whole of those payments, also where some of their goods were back or are.
     pub declined: LateTotal,
+    /// What of that came back before the decline, so that it was never to be collected.
+    pub returned_before: LateTotal,
     /// Collected then, after they were declined.
     pub collected: LateTotal,
     /// What of it was collected in cash.
@@ -35,6 +37,10 @@ pub struct LateFigures {
     /// Not ended when this was asked, whenever they came up.
     pub open: LateTotal,
 }
+
+/// What of a late decline's goods came back before it was one.
+const BACK_BEFORE: &str = "(late.returned - (SELECT coalesce(sum(amount), 0) FROM return_waived
+    WHERE return_waived.tender_id = late.tender_id AND was_lost = 0))";
 
 /// The late declines of one currency.
 pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Result<LateFigures, TillError> {
@@ -59,6 +65,7 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
     );
     Ok(LateFigures {
         declined: sum("late.amount + late.returned", &declined)?,
+        returned_before: sum(BACK_BEFORE, &format!("{declined} AND {BACK_BEFORE} > 0"))?,
         // What settled because its goods came back was collected by nobody.
         collected: sum(
             "late.amount",

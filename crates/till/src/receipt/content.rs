@@ -1,6 +1,7 @@
 //! What stands on a receipt: figures and names, in no language and no form yet.
 
-use crate::{Sale, SaleLine, Settings, Tender, TenderKind, TenderState, Unit};
+use super::slip::{SlipLeg, slip_leg};
+use crate::{ReturnLeg, Sale, SaleLine, Settings, Tender, TenderKind, TenderState, Unit};
 use jiff::tz::TimeZone;
 use protocol::Currency;
 
@@ -27,6 +28,8 @@ pub(crate) struct Content {
     /// Rate, net and tax of each rate.
     pub(crate) taxes: Vec<(String, i64, i64)>,
     pub(crate) tenders: Vec<ContentTender>,
+    /// Money alone that went back to cards or is on its way; below zero.
+    pub(crate) money_back: Vec<SlipLeg>,
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +90,7 @@ impl Content {
             due: sale.due,
             taxes: sale.taxes.iter().map(|tax| (tax.rate.clone(), tax.net, tax.tax)).collect(),
             tenders: sale.tenders.iter().map(tender).collect(),
+            money_back: sale.money_back.iter().map(|leg| money_back(sale, leg)).collect(),
         }
     }
 
@@ -105,6 +109,12 @@ impl Content {
         let is_cash = |tender: &ContentTender| matches!(tender.how, HowPaid::Cash { .. });
         self.copy.is_none() && self.receipt_number.is_some() && self.tenders.iter().any(is_cash)
     }
+}
+
+fn money_back(sale: &Sale, leg: &ReturnLeg) -> SlipLeg {
+    let paid = sale.tenders.iter().find(|tender| Some(tender.id) == leg.tender_id);
+    let leg = slip_leg(leg, paid.and_then(|tender| tender.operation.as_ref()));
+    SlipLeg { amount: -leg.amount, ..leg }
 }
 
 fn line(line: &SaleLine) -> ContentLine {

@@ -2,6 +2,7 @@
 
 use super::{
     content::{Content, ContentLine, ContentTender, HowPaid},
+    slip::write_leg,
     words::{Language, Words},
 };
 use crate::{TenderState, Unit, amounts::format_amount};
@@ -61,6 +62,12 @@ pub(super) fn pieces(content: &Content, language: Language) -> Vec<Piece> {
     write_sums(content, words, &mut pieces);
     for tender in &content.tenders {
         write_tender(tender, content.currency, words, &mut pieces);
+    }
+    if !content.money_back.is_empty() {
+        pieces.push(text(words.given_back, 0));
+    }
+    for leg in &content.money_back {
+        write_leg(leg, content.currency, words, &mut pieces);
     }
     if content.due != 0 {
         let right = format_amount(content.due, content.currency);

@@ -26,6 +26,8 @@ pub(crate) struct Slip {
     pub(crate) total: i64,
     /// What of that goes back to nobody, as it was never paid.
     pub(crate) waived: i64,
+    /// What of it went back before, as money alone.
+    pub(crate) refunded_before: i64,
     pub(crate) rounding: i64,
     /// Rate, net and tax of each rate.
     pub(crate) taxes: Vec<(String, i64, i64)>,
@@ -88,6 +90,7 @@ impl Slip {
             tip: made.tip,
             total: made.total,
             waived: made.waived,
+            refunded_before: made.refunded_before,
             // Of a leg that was paid out too.
             rounding: made.legs.iter().map(|leg| leg.rounding).sum(),
             taxes: made.taxes.iter().map(|tax| (tax.rate.clone(), tax.net, tax.tax)).collect(),
@@ -136,12 +139,20 @@ impl Slip {
                 pieces.push(pair(word, amount(figure), 0));
             }
         }
-        if self.waived != 0 {
+        let less = [(words.waived, self.waived), (words.refunded_before, self.refunded_before)];
+        if less.iter().any(|(_, figure)| *figure != 0) {
             pieces.push(pair(words.total, amount(self.total), 0));
-            pieces.push(pair(words.waived, amount(-self.waived), 0));
+        }
+        for (word, figure) in less.into_iter().filter(|(_, figure)| *figure != 0) {
+            pieces.push(pair(word, amount(-figure), 0));
         }
         let left = format!("{} {}", words.given_back, self.currency);
-        pieces.push(Piece::Pair { left, right: amount(self.total - self.waived), indent: 0, is_bold: true });
+        pieces.push(Piece::Pair {
+            left,
+            right: amount(self.total - self.waived - self.refunded_before),
+            indent: 0,
+            is_bold: true,
+        });
         if self.rounding != 0 {
             pieces.push(pair(words.rounding, amount(self.rounding), 0));
         }

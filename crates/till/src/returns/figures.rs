@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
 /// What came back in a time or a shift. Amounts in minor units of one currency. What the returns came to and what rounding added is
-/// what was waived, goes back to cards and was handed over in cash.
+/// what was waived, went back before, goes back to cards and was handed over in cash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReturnFigures {
@@ -25,6 +25,9 @@ pub struct ReturnFigures {
     /// What of it goes back to nobody, as it was never paid; the count is of late declines.
     #[serde(default)]
     pub waived: Total,
+    /// What of it went back before, as money alone.
+    #[serde(default)]
+    pub refunded_before: Total,
     /// What of it goes back to cards, whatever the bank says of it.
     pub cards: Total,
     /// What of it was handed over in cash.
@@ -62,6 +65,12 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
              FROM returns JOIN return_waived ON return_waived.return_id = returns.id {of_returns}"
         ))?
         .query_row(period, |row| total_at(row, 0))?;
+    let refunded_before = conn
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(return_refunded.amount), 0)
+             FROM returns JOIN return_refunded ON return_refunded.return_id = returns.id {of_returns}"
+        ))?
+        .query_row(period, |row| total_at(row, 0))?;
     let mut statement = conn.prepare_cached(&format!(
         "SELECT return_taxes.rate, sum(return_taxes.net), sum(return_taxes.tax)
          FROM returns JOIN return_taxes ON return_taxes.return_id = returns.id {of_returns}
@@ -81,6 +90,7 @@ pub(crate) fn of_span(conn: &Connection, currency: Currency, span: Span) -> Resu
         total,
         taxes,
         waived,
+        refunded_before,
         cards,
         cash,
         rounding,

@@ -14,7 +14,6 @@ use crate::{
     tenders,
     tenders::TenderRow,
 };
-use checkout::CashRule;
 use protocol::Currency;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
@@ -25,6 +24,8 @@ use uuid::Uuid;
 pub(super) struct Legs {
     /// What goes back to nobody, as it was never paid.
     pub(super) waived: Vec<Waived>,
+    /// What went back before, as money alone.
+    pub(super) refunded_before: i64,
     pub(super) cards: Vec<CardLeg>,
     pub(super) cash: Option<CashLeg>,
 }
@@ -52,7 +53,8 @@ impl Legs {
 }
 
 /// Shares an amount out over what was never paid of a sale, and then over what paid it: first the cards of which nobody knows whether they
-/// pay what may be owed, then the others in the order in which they paid, then cash.
+/// pay what may be owed, then the others in the order in which they paid, then cash. What is more than all of that went back before, as
+/// money alone, and gives nothing back a second time.
 ///
 /// Cash is rounded cumulatively, as a line is: what was handed over after this return is what all of them together come to, rounded
 /// once. So the cash that goes back in parts is the cash that came, and not a coin less for each of them.
@@ -71,20 +73,22 @@ pub(super) fn share(conn: &Connection, sale: &SaleRow, total: i64) -> Result<Leg
         }
     }
     let taken: i64 = rows.iter().filter(|tender| tender.kind == TenderKind::Cash).map(|tender| tender.amount).sum();
-    let back = cash_back(conn, sale.id)?;
+    let back = sum_of_cash(conn, CASH_BACK, sale.id)?;
     let rounding = sale.rounding.unwrap_or(0) + late::since(conn, &rows)?.rounding;
     let left = taken - rounding - back.exact;
-    if rest > left {
+    let refunded_before = (rest - left).max(0);
+    if refunded_before > refunds::alone_uncounted(conn, sale.id)? {
         return Err(TillError::OverRefund { amount: total, left: total - rest + left, currency: sale.currency });
     }
+    rest -= refunded_before;
     if rest == 0 {
-        return Ok(Legs { waived, cards, cash: None });
+        return Ok(Legs { waived, refunded_before, cards, cash: None });
     }
     let due = checkout::cash_due(back.exact + rest, sale.cash).map_err(sale::broken)?.due;
     // What was collected late was rounded by itself: the last part gives what is left of both, and no part gives more.
     let due = if rest == left { taken } else { due.min(taken) };
     let amount = due - back.handed;
-    Ok(Legs { waived, cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
+    Ok(Legs { waived, refunded_before, cards, cash: Some(CashLeg { amount, rounding: amount - rest }) })
 }
 
 /// What went back in cash so far.
@@ -101,13 +105,19 @@ pub(crate) const CASH_BACK: &str =
      FROM returns CROSS JOIN cash_refunds ON cash_refunds.return_id = returns.id
      WHERE returns.sale_id = ?1 AND +cash_refunds.instead_of IS NULL";
 
-fn cash_back(conn: &Connection, sale_id: Uuid) -> Result<CashBack, TillError> {
+/// What was paid out of a sale in the place of refunds to its cards.
+pub(crate) const PAID_OUT: &str =
+    "SELECT coalesce(sum(cash_refunds.amount), 0), coalesce(sum(cash_refunds.amount - cash_refunds.rounding), 0)
+     FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
+     CROSS JOIN cash_refunds ON cash_refunds.instead_of = refunds.id WHERE tenders.sale_id = ?1";
+
+fn sum_of_cash(conn: &Connection, sql: &str, sale_id: Uuid) -> Result<CashBack, TillError> {
     Ok(conn
-        .prepare_cached(CASH_BACK)?
+        .prepare_cached(sql)?
         .query_row([sale_id.to_string()], |row| Ok(CashBack { handed: row.get(0)?, exact: row.get(1)? }))?)
 }
 
-/// Saves the legs of a return, an operation for each card, and gives them for the audit.
+/// Saves the legs of a return, an operation for each card, and what went back before; and gives the legs for the audit.
 pub(super) fn begin(
     tx: &Connection,
     signature: &Signature,
@@ -115,6 +125,10 @@ pub(super) fn begin(
     return_id: Uuid,
     legs: &Legs,
 ) -> Result<Value, TillError> {
+    if legs.refunded_before > 0 {
+        tx.prepare_cached("INSERT INTO return_refunded (return_id, amount) VALUES (?1, ?2)")?
+            .execute(params![return_id.to_string(), legs.refunded_before])?;
+    }
     let mut said = Vec::new();
     for CardLeg { tender, amount } in &legs.cards {
         let id = clock::id_at(signature.at);
@@ -253,7 +267,7 @@ pub(crate) fn pay_out(
         return if is_same { paid_out(tx, new_id)?.ok_or_else(broken) } else { Err(reused()) };
     }
     let Stuck { refund, leg_of, sale, .. } = stuck(tx, leg_id)?;
-    let (amount, rounding) = in_coins(refund.amount, sale.cash)?;
+    let (amount, rounding) = in_coins(tx, &sale, refund.amount)?;
     let signature = &rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?;
     hand_over(
         tx,
@@ -279,9 +293,15 @@ pub(crate) fn paid_out(conn: &Connection, id: Uuid) -> Result<Option<PaidOut>, T
     Ok(Some(PaidOut { sale_id: tender.sale_id, leg }))
 }
 
-fn in_coins(amount: i64, cash: CashRule) -> Result<(i64, i64), TillError> {
-    let due = checkout::cash_due(amount, cash).map_err(sale::broken)?;
-    Ok((due.due, due.rounding))
+/// What is handed over for `amount`, and what of it is rounding: with what of this sale was paid out so before it is what all of that comes
+/// to, rounded once. An older file may hold more or less than that already, rounded one by one: this piece is never more than a coin apart.
+fn in_coins(conn: &Connection, sale: &SaleRow, amount: i64) -> Result<(i64, i64), TillError> {
+    let before = sum_of_cash(conn, PAID_OUT, sale.id)?;
+    let due = checkout::cash_due(before.exact + amount, sale.cash).map_err(sale::broken)?.due;
+    let below = amount - amount % sale.cash.step();
+    let above = if below == amount { amount } else { below + sale.cash.step() };
+    let handed = (due - before.handed).clamp(below, above);
+    Ok((handed, handed - amount))
 }
 
 fn reused() -> TillError {

@@ -34,10 +34,12 @@ pub struct Return {
     pub tax: i64,
     /// The tip.
     pub tip: i64,
-    /// What its goods and its tip come to: its first legs, before cash is rounded, and what is waived.
+    /// What its goods and its tip come to: its first legs, before cash is rounded, what is waived, and what went back before.
     pub total: i64,
     /// What of it goes back to nobody, as it was never paid: a late decline is lower by it, or it was written off before.
     pub waived: i64,
+    /// What of it went back before, as money alone.
+    pub refunded_before: i64,
     /// What cash rounding added to it, or with a minus took away.
     pub rounding: i64,
     /// The currency of every amount here.
@@ -195,6 +197,7 @@ fn show(conn: &Connection, row: ReturnRow) -> Result<Return, TillError> {
         tip: row.tip,
         total: row.total,
         waived: late::waived_of(conn, row.id)?,
+        refunded_before: refunds::before_return(conn, row.id)?,
         rounding: first_cash.map(|leg| leg.rounding).sum(),
         currency: sale.currency,
         state: state(&legs),

@@ -315,17 +315,22 @@ fn show(conn: &Connection, number: i64) -> Result<ListedSale, TillError> {
     })
 }
 
-/// By goods that came back, by money alone, by giving the sale up.
+/// By goods that came back, by money alone, by giving the sale up. A leg to a card whose payment never paid gives nothing back.
 fn given_back(conn: &Connection, sale_id: &str) -> Result<i64, TillError> {
     Ok(conn
         .prepare_cached(
             "SELECT (SELECT coalesce(sum(total), 0) FROM returns WHERE sale_id = ?1)
                  - (SELECT coalesce(sum(return_waived.amount), 0)
                     FROM returns CROSS JOIN return_waived ON return_waived.return_id = returns.id WHERE returns.sale_id = ?1)
+                 - (SELECT coalesce(sum(return_refunded.amount), 0)
+                    FROM returns CROSS JOIN return_refunded ON return_refunded.return_id = returns.id WHERE returns.sale_id = ?1)
                  + (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
                     WHERE tenders.sale_id = ?1 AND refunds.return_id IS NULL AND refunds.void_id IS NULL
                         AND refunds.state NOT IN ('declined', 'cancelled'))
-                 + (SELECT coalesce(sum(cards + cash), 0) FROM voids WHERE sale_id = ?1)",
+                 + (SELECT coalesce(sum(cards + cash), 0) FROM voids WHERE sale_id = ?1)
+                 - (SELECT coalesce(sum(refunds.amount), 0) FROM tenders CROSS JOIN refunds ON refunds.tender_id = tenders.id
+                    WHERE tenders.sale_id = ?1 AND tenders.state IN ('declined', 'cancelled') AND refunds.replaces IS NULL
+                        AND (refunds.return_id IS NOT NULL OR refunds.void_id IS NOT NULL))",
         )?
         .query_row([sale_id], |row| row.get(0))?)
 }

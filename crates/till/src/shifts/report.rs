@@ -92,6 +92,12 @@ pub struct ShiftReport {
     pub card_refunds: Total,
     /// What went out of the drawer for refunds.
     pub cash_refunds: Total,
+    /// What the bank approved of cards in this shift, and how that hangs together with the cards of its sales.
+    #[serde(default)]
+    pub cards: Cards,
+    /// Sales that were partly paid when the report was made, of this shift and of earlier ones.
+    #[serde(default)]
+    pub partly_paid: Vec<PartlyPaid>,
     /// What was declined in this shift after its goods were gone, collected and written off in it, and what of all shifts is still open.
     #[serde(default)]
     pub late: LateFigures,
@@ -147,6 +153,43 @@ pub struct TaxTotal {
     pub tax: i64,
 }
 
+/// The cards of a shift, in minor units of its currency. What its sales were paid, less what of that the bank did not approve in it, and
+/// with what it approved for other sales, is what the bank has of the shift, before refunds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cards {
+    /// Cards of the sales that completed in this shift.
+    pub of_sales: i64,
+    /// Of these, what was approved in earlier shifts.
+    pub of_earlier_shifts: i64,
+    /// Of these, what was accepted offline and is not approved.
+    pub not_approved: i64,
+    /// Approved in this shift, for sales that are not completed.
+    pub of_open_sales: i64,
+    /// Approved in this shift, for sales that were given up.
+    pub of_voided_sales: i64,
+    /// Approved in this shift, for sales that completed in earlier ones: they were accepted offline.
+    pub offline_of_earlier_shifts: i64,
+    /// Approved in this shift in the place of what was declined after its goods were gone.
+    pub collected: i64,
+    /// All that the bank approved in this shift.
+    pub approved: Total,
+}
+
+/// A sale of which a part is paid. Amounts in minor units of its currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartlyPaid {
+    /// Its number.
+    pub sale_number: i64,
+    /// What of it is approved or taken in cash.
+    pub paid: i64,
+    /// What it comes to.
+    pub total: i64,
+    /// Its currency.
+    pub currency: Currency,
+}
+
 /// The drawer of a shift, in minor units.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -194,6 +237,9 @@ pub struct OtherCurrency {
     /// What came back.
     #[serde(default)]
     pub returned: i64,
+    /// What was given back of sales that were given up.
+    #[serde(default)]
+    pub voided: i64,
 }
 
 /// An operation without a final result.
@@ -263,6 +309,8 @@ pub(super) fn make(
         voids: voids::of_shift(conn, shift.currency, shift.number)?,
         card_refunds: sums::card_refunds(conn, shift)?,
         cash_refunds: sums::moved(conn, shift, "refund")?,
+        cards: sums::cards(conn, shift)?,
+        partly_paid: sums::partly_paid(conn)?,
         late: late::of_span(conn, shift.currency, Span::Shift(shift.number))?,
         drawer,
         drops: entries(&DROPS)?,

@@ -4,7 +4,7 @@ use super::{
     Shift,
     drawer::counts,
     expected,
-    report::{Drawer, OtherCurrency, TaxTotal, TenderTotal, Total, Unsettled},
+    report::{Cards, Drawer, OtherCurrency, PartlyPaid, TaxTotal, TenderTotal, Total, Unsettled},
 };
 use crate::{OperationQuery, State, TenderKind, TillError, columns, operations};
 use checkout::Rate;
@@ -149,6 +149,62 @@ pub(super) fn drawer(conn: &Connection, shift: &Shift, cash_of_sales: i64) -> Re
     })
 }
 
+/// The cards of the shift: those of its sales, and those that the bank approved in it.
+pub(super) fn cards(conn: &Connection, shift: &Shift) -> Result<Cards, TillError> {
+    let of_shift = params![shift.number, shift.currency.code()];
+    let of_sales = conn
+        .prepare_cached(
+            "SELECT coalesce(sum(tenders.amount), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.state = 'approved' AND tenders.approved_shift IS NOT sales.shift), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.state <> 'approved'), 0)
+             FROM sales JOIN tenders ON tenders.sale_id = sales.id
+             WHERE sales.shift = ?1 AND sales.shift > 0 AND sales.currency = ?2 AND tenders.kind = 'card' AND tenders.collects IS NULL
+                 AND (tenders.state NOT IN ('declined', 'cancelled')
+                     OR EXISTS (SELECT 1 FROM late_declines WHERE late_declines.tender_id = tenders.id))",
+        )?
+        .query_row(of_shift, |row| {
+            let (of_sales, of_earlier_shifts, not_approved) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Cards { of_sales, of_earlier_shifts, not_approved, ..Cards::default() })
+        })?;
+    Ok(conn
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(tenders.amount), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.collects IS NOT NULL), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.collects IS NULL AND sales.voided_at IS NOT NULL), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.collects IS NULL AND sales.voided_at IS NULL
+                     AND sales.shift IS NULL), 0),
+                 coalesce(sum(tenders.amount) FILTER (WHERE tenders.collects IS NULL AND sales.shift <> tenders.approved_shift), 0)
+             FROM tenders JOIN sales ON sales.id = tenders.sale_id
+             WHERE tenders.approved_shift = ?1 AND tenders.approved_shift > 0 AND sales.currency = ?2",
+        )?
+        .query_row(of_shift, |row| {
+            Ok(Cards {
+                approved: Total { count: row.get(0)?, amount: row.get(1)? },
+                collected: row.get(2)?,
+                of_voided_sales: row.get(3)?,
+                of_open_sales: row.get(4)?,
+                offline_of_earlier_shifts: row.get(5)?,
+                ..of_sales
+            })
+        })?)
+}
+
+/// Sales of which a part is paid, by their numbers.
+pub(super) fn partly_paid(conn: &Connection) -> Result<Vec<PartlyPaid>, TillError> {
+    let mut statement = conn.prepare_cached(
+        "SELECT sales.number, sum(tenders.amount), sales.total, sales.currency
+         FROM sales CROSS JOIN tenders ON tenders.sale_id = sales.id
+         WHERE sales.state = 'paying' AND sales.number IS NOT NULL AND sales.voided_at IS NULL
+             AND tenders.state IN ('approved', 'taken')
+         GROUP BY sales.id ORDER BY sales.number",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let currency = columns::currency(row, 3)?;
+        Ok(PartlyPaid { sale_number: row.get(0)?, paid: row.get(1)?, total: row.get(2)?, currency })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// How many entries of these kinds the audit has since the shift was opened.
 pub(super) fn entries(conn: &Connection, shift: &Shift, what: &[&str]) -> Result<i64, TillError> {
     let mut statement = conn.prepare_cached(
@@ -162,16 +218,20 @@ pub(super) fn entries(conn: &Connection, shift: &Shift, what: &[&str]) -> Result
 
 pub(super) fn other_currencies(conn: &Connection, shift: &Shift) -> Result<Vec<OtherCurrency>, TillError> {
     let mut statement = conn.prepare_cached(
-        "SELECT sales.currency, sum(completed), sum(sold), sum(back) FROM (
-             SELECT currency, 1 AS completed, total AS sold, 0 AS back FROM sales WHERE shift = ?1 AND shift > 0
+        "SELECT sales.currency, sum(completed), sum(sold), sum(back), sum(voided) FROM (
+             SELECT currency, 1 AS completed, total AS sold, 0 AS back, 0 AS voided FROM sales WHERE shift = ?1 AND shift > 0
              UNION ALL
-             SELECT sales.currency, 0, 0, returns.total FROM returns JOIN sales ON sales.id = returns.sale_id
-             WHERE returns.shift = ?1 AND returns.shift > 0) AS sales
+             SELECT sales.currency, 0, 0, returns.total, 0 FROM returns JOIN sales ON sales.id = returns.sale_id
+             WHERE returns.shift = ?1 AND returns.shift > 0
+             UNION ALL
+             SELECT sales.currency, 0, 0, 0, voids.cards + voids.cash FROM voids JOIN sales ON sales.id = voids.sale_id
+             WHERE voids.shift = ?1 AND voids.shift > 0) AS sales
          WHERE sales.currency <> ?2 GROUP BY sales.currency ORDER BY sales.currency",
     )?;
     let rows = statement.query_map(params![shift.number, shift.currency.code()], |row| {
         let currency = columns::currency(row, 0)?;
-        Ok(OtherCurrency { currency, sales: row.get(1)?, total: row.get(2)?, returned: row.get(3)? })
+        let (sales, total, returned, voided) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        Ok(OtherCurrency { currency, sales, total, returned, voided })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

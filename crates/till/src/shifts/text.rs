@@ -12,6 +12,9 @@ const TAX_COLUMN: usize = 11;
 /// Characters of the audit's hash on paper: enough that nobody finds another with the same.
 const HASH_CHARS: usize = 32;
 
+/// What of the late declines was collected in cash: its rounding comes after it.
+const IN_CASH: &str = "  Of it in cash";
+
 impl ShiftReport {
     /// The report as text, in lines of 42 characters at most.
     #[must_use]
@@ -22,7 +25,9 @@ impl ShiftReport {
         self.write_returns(&mut lines);
         self.write_taxes(&mut lines);
         self.write_drawer(&mut lines);
+        self.write_cards(&mut lines);
         self.write_late(&mut lines);
+        self.write_partly_paid(&mut lines);
         self.write_unsettled(&mut lines);
         lines.push(rule());
         lines.push(apart("Audit entry", &self.audit_seq.to_string()));
@@ -97,9 +102,11 @@ impl ShiftReport {
         for other in &self.other_currencies {
             let total = format!("{} {}", format_amount(other.total, other.currency), other.currency);
             lines.push(apart(&format!("Also, not in these sums ({})", other.sales), &total));
-            if other.returned != 0 {
-                let returned = format!("{} {}", format_amount(-other.returned, other.currency), other.currency);
-                lines.push(apart("  Returned", &returned));
+            for (name, minor_units) in [("  Returned", other.returned), ("  Voided", other.voided)] {
+                if minor_units != 0 {
+                    let amount = format!("{} {}", format_amount(-minor_units, other.currency), other.currency);
+                    lines.push(apart(name, &amount));
+                }
             }
         }
         lines.push(rule());
@@ -109,7 +116,8 @@ impl ShiftReport {
             self.line(&format!("{name} ({})", refunds.count), -refunds.amount, lines);
         }
         let voids = &self.voids;
-        self.sum("Voided, given back", voids.voids, voids.cards.saturating_add(voids.cash), lines);
+        // Its cash is among the refunds above, and its cards are once the bank has approved them.
+        self.sum("  Of it, of voided sales", voids.voids, -voids.cards.saturating_add(voids.cash), lines);
         self.sum("Lines removed", self.removed.lines.count, self.removed.lines.amount, lines);
         lines.push(apart("Sales dropped or emptied", &self.drops.to_string()));
         self.line("  They came to", self.removed.sales.amount, lines);
@@ -131,9 +139,11 @@ impl ShiftReport {
         lines.push(apart(&format!("RETURNED {}", self.currency), &self.amount(-back.total)));
         self.line("Cash rounding", -back.rounding, lines);
         self.sum("  Never paid, to nobody", back.waived.count, -back.waived.amount, lines);
+        self.sum("  Went back before", back.refunded_before.count, -back.refunded_before.amount, lines);
         self.sum("  To cards", back.cards.count, -back.cards.amount, lines);
         self.sum("  In cash", back.cash.count, -back.cash.amount, lines);
         self.sum("Cash in place of cards", back.paid_out.count, -back.paid_out.amount, lines);
+        self.line("  Of it cash rounding", -back.paid_out_rounding, lines);
         lines.push(apart("SALES LESS RETURNS", &self.amount(self.total.saturating_sub(back.total))));
         lines.push(rule());
     }
@@ -193,13 +203,45 @@ impl ShiftReport {
         format!("{sign}{}", self.amount(minor_units))
     }
 
+    /// How the cards of the sales hang together with what the bank has, where it has any.
+    fn write_cards(&self, lines: &mut Vec<String>) {
+        let cards = &self.cards;
+        if cards.approved.count == 0 && cards.of_sales == 0 {
+            return;
+        }
+        lines.push(rule());
+        lines.push(apart("Cards of sales", &self.amount(cards.of_sales)));
+        self.line("Of it in earlier shifts", -cards.of_earlier_shifts, lines);
+        self.line("Of it offline, not approved", -cards.not_approved, lines);
+        self.line("Cards of sales still open", cards.of_open_sales, lines);
+        self.line("Cards of voided sales", cards.of_voided_sales, lines);
+        self.line("Offline of earlier shifts", cards.offline_of_earlier_shifts, lines);
+        self.line("Collected after a late decline", cards.collected, lines);
+        lines.push(apart(
+            &format!("APPROVED BY THE BANK ({})", cards.approved.count),
+            &self.amount(cards.approved.amount),
+        ));
+    }
+
+    fn write_partly_paid(&self, lines: &mut Vec<String>) {
+        if self.partly_paid.is_empty() {
+            return;
+        }
+        lines.extend([rule(), format!("PARTLY PAID, STILL OPEN: {}", self.partly_paid.len())]);
+        for one in &self.partly_paid {
+            let [paid, total] = [one.paid, one.total].map(|minor_units| format_amount(minor_units, one.currency));
+            lines.push(apart(&format!("Sale {}", one.sale_number), &format!("{paid} of {total} {}", one.currency)));
+        }
+    }
+
     /// What was declined after its goods were gone, where there is any.
     fn write_late(&self, lines: &mut Vec<String>) {
         let late = &self.late;
         let sums = [
             ("Declined", late.declined),
+            ("  Its goods came back before", late.returned_before),
             ("Collected again", late.collected),
-            ("  Of it in cash", late.collected_in_cash),
+            (IN_CASH, late.collected_in_cash),
             ("Goods came back", late.returned),
             ("Written off", late.written_off),
             ("  Goods came back after it", late.lost_returned),
@@ -211,6 +253,9 @@ impl ShiftReport {
         lines.extend([rule(), "DECLINED AFTER THE SALE".to_owned()]);
         for (name, total) in sums {
             self.sum(name, total.count, total.amount, lines);
+            if name == IN_CASH {
+                self.line("  Cash rounding of that", late.rounding, lines);
+            }
         }
     }
 

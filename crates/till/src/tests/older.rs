@@ -103,7 +103,9 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     conn.execute_batch(
         "DROP TABLE return_waived; ALTER TABLE drawer_moves DROP COLUMN cash_refund_id;
          DROP TABLE unmatched_payments; DROP TABLE till_names; ALTER TABLE restores DROP COLUMN closed_at;
-         ALTER TABLE restores DROP COLUMN list_from",
+         ALTER TABLE restores DROP COLUMN list_from; DROP TABLE return_refunded;
+         DROP TABLE receipt_heads; DROP INDEX refunds_alone_not_given;
+         DROP INDEX tenders_by_shift_of_approval; ALTER TABLE tenders DROP COLUMN approved_shift",
     )?;
     for [kind, _, sql] in objects(&plain)? {
         if kind == "trigger" {

@@ -68,6 +68,7 @@ fn content(tenders: Vec<ContentTender>) -> Content {
         due: 0,
         taxes: vec![("7".to_owned(), 173, 12), ("20".to_owned(), 208, 41)],
         tenders,
+        money_back: Vec::new(),
     }
 }
 
@@ -163,6 +164,13 @@ fn receipts() -> Checked<Vec<(&'static str, Content)>> {
                 ..content(vec![card(1_234_567_890_323, TenderState::Approved, false)])
             },
         ),
+        (
+            "money-back",
+            Content {
+                money_back: vec![to_card(-100, LegState::Approved), to_card(-34, LegState::Settling)],
+                ..tender(TenderState::Approved, false)
+            },
+        ),
         ("copy", Content { copy: Some(2), ..tender(TenderState::Approved, false) }),
     ])
 }
@@ -201,6 +209,7 @@ fn slip(legs: Vec<SlipLeg>) -> Slip {
         tip: 0,
         total: 399,
         waived: 0,
+        refunded_before: 0,
         rounding: 0,
         taxes: vec![("7".to_owned(), 140, 10), ("20".to_owned(), 208, 41)],
         legs,
@@ -215,6 +224,7 @@ fn slips() -> Checked<Vec<(&'static str, Slip)>> {
         ("refund-paid-out", slip(vec![to_card(399, LegState::Replaced), in_cash(399)])),
         ("refund-void", slip(vec![to_card(399, LegState::Void)])),
         ("refund-waived", Slip { waived: 299, ..slip(vec![in_cash(100)]) }),
+        ("refund-refunded-before", Slip { refunded_before: 299, ..slip(vec![in_cash(100)]) }),
         ("refund-never-paid", Slip { waived: 399, ..slip(vec![]) }),
         ("refund-attention", slip(vec![to_card(399, LegState::NeedsAttention)])),
         (
@@ -339,6 +349,7 @@ fn printers_get_what_they_got() -> Checked {
                 | "refund-mixed"
                 | "refund-paid-out"
                 | "refund-waived"
+                | "refund-refunded-before"
         ) || (name.starts_with("void-") && name != "void-copy");
         assert_eq!(
             both.windows(kick.len()).any(|part| part == kick),

@@ -157,3 +157,19 @@ async fn the_database_lets_nothing_happen_to_a_dropped_sale() -> Checked {
     assert_eq!(scene.count("SELECT count(*) FROM sale_changes")?, 0);
     Ok(())
 }
+
+#[tokio::test]
+async fn those_put_aside_come_in_pages_that_say_whether_there_are_more() -> Checked {
+    let scene = Scene::new()?;
+    for at in 0..203 {
+        let sale = scene.till.add_article("CAF-101", None).await?;
+        scene.till.park_sale(sale.id, &format!("table {at}")).await?;
+    }
+    let first = scene.till.held_page(None).await?;
+    assert_eq!((first.sales.len(), first.more), (200, true));
+    let rest = scene.till.held_page(first.sales.last().map(|sale| sale.id)).await?;
+    let names: Vec<_> = rest.sales.iter().filter_map(|sale| sale.name.as_deref()).collect();
+    assert_eq!((names, rest.more), (vec!["table 200", "table 201", "table 202"], false));
+    assert_eq!(scene.till.held_sales().await?, first.sales);
+    Ok(())
+}

@@ -191,7 +191,7 @@ async fn operations_are_found_by_kind_amount_time_and_state_in_pages() -> Checke
     let paid = scene.settle(&scene.by_card(&sale, 400).await?, State::Approved).await?;
     let open = scene.by_card(&sale, 190).await?;
     let refund = Refund { intent_id: Uuid::now_v7(), payment: paid.key, amount: Amount::new(190)? };
-    let refund = scene.till.refund(refund).await?;
+    let refund = scene.money_back(refund).await?;
     let found = async |query: OperationQuery| -> Checked<Vec<i64>> {
         let (mut found, mut before) = (Vec::new(), None);
         loop {

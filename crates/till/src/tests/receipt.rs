@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     CardPayment, CashPayment, CodePages, Language, NewVoid, Paper, PrintFault, Printer, ReceiptForm, Refund,
-    ReturnedGoods, Sale, State, TillError,
+    ReturnedGoods, Sale, Settings, State, TillError,
 };
 use protocol::Amount;
 use uuid::Uuid;
@@ -67,7 +67,7 @@ async fn what_was_accepted_offline_is_marked_until_the_bank_has_said_its_word() 
     let sale = scene.sale().await?;
     let operation = scene.taken_offline(&sale, 590).await?;
     let receipt = scene.till.receipt(sale.id).await?;
-    assert!(receipt.text.contains("ACCEPTED OFFLINE\n  Waiting for the bank"), "{}", receipt.text);
+    assert!(receipt.text.contains("Saved. Not yet approved by the bank.\n  Waiting for the bank"), "{}", receipt.text);
     scene.settle(&operation, State::Approved).await?;
     let receipt = scene.till.receipt(sale.id).await?;
     assert!(!receipt.text.contains("OFFLINE") && receipt.text.contains("  Approved 8F21K0"), "{}", receipt.text);
@@ -296,7 +296,7 @@ async fn a_voided_sale_has_a_slip_with_what_was_paid_and_how_it_goes_back() -> C
     let payment = scene.by_card(&sale, 300).await?;
     scene.settle(&payment, State::Approved).await?;
     let before = Refund { intent_id: Uuid::now_v7(), payment: payment.key, amount: Amount::new(110)? };
-    let before = scene.till.refund(before).await?;
+    let before = scene.money_back(before).await?;
     scene.in_cash(&sale, 100).await?;
     let folder = scene.dir.path().join("printed");
     std::fs::create_dir(&folder)?;
@@ -345,5 +345,45 @@ async fn a_voided_sale_has_a_slip_with_what_was_paid_and_how_it_goes_back() -> C
     printing_to(&scene, Printer::File { path: folder }).await?;
     assert_eq!(scene.till.print_void_slip(sale.id).await?.copy, 3);
     assert_eq!(scene.count("SELECT count(*) FROM audit WHERE what = 'void-printed'")?, 5);
+    Ok(())
+}
+
+/// However late it is shown again: under another name and in another zone it would seem to be of another shop and day.
+#[tokio::test]
+async fn what_was_printed_once_says_the_same_shop_and_hour_for_ever() -> Checked {
+    let scene = Scene::new()?;
+    let zone = |name: &str, shop: &str| Settings {
+        time_zone: Some(name.into()),
+        shop_name: shop.into(),
+        ..Settings::default()
+    };
+    scene.till.save_settings(zone("Europe/Berlin", "Corner")).await?;
+    let sale = scene.sale().await?;
+    let sale = scene.in_cash(&sale, 1_000).await?.sale;
+    let made = scene.till.return_goods(new(&sale, ReturnedGoods::Whole)).await?;
+    scene.till.new_sale().await?;
+    let given_up = scene.sale().await?;
+    scene.settle(&scene.by_card(&given_up, 300).await?, State::Approved).await?;
+    scene.till.void_sale(NewVoid { id: Uuid::now_v7(), sale_id: given_up.id, reason: None }).await?;
+    let all = async || -> Checked<[String; 3]> {
+        Ok([
+            scene.till.receipt(sale.id).await?.text,
+            scene.till.return_slip(made.id, None).await?.text,
+            scene.till.void_slip(given_up.id, None).await?.text,
+        ])
+    };
+    let before = all().await?;
+    assert!(before.iter().all(|text| text.contains("Corner")), "{before:?}");
+    scene.till.save_settings(zone("Pacific/Kiritimati", "Another")).await?;
+    assert_eq!(all().await?, before);
+    scene.till.new_sale().await?;
+    let next = scene.sale().await?;
+    let next = scene.in_cash(&next, 1_000).await?.sale;
+    assert!(scene.till.receipt(next.id).await?.text.contains("Another"));
+    // What an older program completed has the shop's name of today.
+    super::migrating::write(&scene.file()?, "DELETE FROM receipt_heads")?;
+    assert!(all().await?.iter().all(|text| text.contains("Another")));
+    let refused = scene.file()?.execute("INSERT INTO receipt_heads VALUES ('x', 'Another', NULL)", []);
+    assert!(refused.is_err());
     Ok(())
 }

@@ -126,7 +126,8 @@ async fn a_sale_with_a_payment_that_has_no_place_takes_no_money_until_somebody_l
     assert_eq!(cash_code(&scene, &sale).await?, "payment-unmatched");
     let person = Signature::of_program("command line", Timestamp::now());
     let known = second.clone();
-    let look = move |tx: &Connection| acknowledging::acknowledge(tx, &person, &known, "given back at the bank");
+    let read = scene.till.read(acknowledging::read).await?;
+    let look = move |tx: &Connection| acknowledging::acknowledge(tx, &person, &known, "given back at the bank", &read);
     scene.till.inner.store.write(Priority::Click, look).await?;
     assert_eq!(cash_code(&scene, &sale).await?, "paid");
     Ok(())

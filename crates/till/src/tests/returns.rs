@@ -120,6 +120,13 @@ async fn a_click_for_the_whole_is_the_same_only_as_one_that_took_all_that_was_le
     let rest = new(&sale, lines(&[(&sale, 0, None), (&sale, 1, None)]));
     let made = scene.till.return_goods(rest.clone()).await?;
     assert_eq!(scene.till.return_goods(whole(&rest)).await?, made);
+    // One of two was meant, and not all that there was of them.
+    let Some(line_id) = sale.lines.first().map(|line| line.id) else { return Err("no line".into()) };
+    let rest_of_line = ReturnedGoods::Lines(vec![Goods { line_id, quantity: None }]);
+    let other = scene.till.return_goods(NewReturn { goods: rest_of_line, ..one.clone() }).await;
+    assert!(matches!(other, Err(TillError::IntentReused(_))), "{other:?}");
+    let counted = lines(&[(&sale, 0, Some("1")), (&sale, 1, None)]);
+    assert_eq!(scene.till.return_goods(NewReturn { goods: counted, ..rest.clone() }).await?, made);
     // The first is no more the whole for what came after it.
     assert!(matches!(scene.till.return_goods(whole(&one)).await, Err(TillError::IntentReused(_))));
     Ok(())

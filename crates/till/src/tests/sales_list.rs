@@ -161,3 +161,25 @@ async fn pages_follow_each_other_and_a_time_has_its_sales() -> Checked {
     }
     Ok(())
 }
+
+/// A leg waits for its payment; where that never paid, nothing of it went back.
+#[tokio::test]
+async fn what_never_paid_gave_nothing_back() -> Checked {
+    let scene = Scene::new()?;
+    let sale = scene.sale().await?;
+    let payment = scene.taken_offline(&sale, 590).await?;
+    let made = scene.till.return_goods(new_return(&sale, ReturnedGoods::Whole)).await?;
+    assert_eq!(made.legs.len(), 1);
+    scene.till.new_sale().await?;
+    let given_up = scene.sale().await?;
+    let open = scene.taken_offline(&given_up, 300).await?;
+    scene.till.void_sale(NewVoid { id: Uuid::now_v7(), sale_id: given_up.id, reason: None }).await?;
+    let given_back = async || -> Checked<Vec<i64>> {
+        Ok(scene.till.sales(SalesQuery::default()).await?.sales.iter().map(|sale| sale.given_back).collect())
+    };
+    assert_eq!(given_back().await?, [300, 590], "it is on its way");
+    scene.settle(&payment, State::Declined).await?;
+    scene.settle(&open, State::Declined).await?;
+    assert_eq!(given_back().await?, [0, 0]);
+    Ok(())
+}

@@ -43,7 +43,13 @@ pub(super) fn assert_agrees(report: &ShiftReport) {
     assert_eq!(drawer.cash_of_sales, cash, "{report:?}");
     let back = &report.returns;
     assert_eq!(back.net + back.tax + back.tips, back.total, "{report:?}");
-    assert_eq!(back.total + back.rounding, back.waived.amount + back.cards.amount + back.cash.amount, "{report:?}");
+    let given = back.waived.amount + back.refunded_before.amount + back.cards.amount + back.cash.amount;
+    assert_eq!(back.total + back.rounding, given, "{report:?}");
+    let cards = &report.cards;
+    let of_sales = cards.of_sales - cards.of_earlier_shifts - cards.not_approved;
+    let others = cards.of_open_sales + cards.of_voided_sales + cards.offline_of_earlier_shifts + cards.collected;
+    assert_eq!(cards.approved.amount, of_sales + others, "{report:?}");
+    super::reports::assert_adds_up(report);
     assert_eq!(back.taxes.iter().map(|tax| tax.net).sum::<i64>(), back.net, "{report:?}");
     assert_eq!(back.taxes.iter().map(|tax| tax.tax).sum::<i64>(), back.tax, "{report:?}");
     let expected = drawer.float_amount + drawer.cash_of_sales + drawer.cash_of_open_sales

@@ -290,7 +290,7 @@ pub(super) async fn day_of_voids() -> Checked<Scene> {
     let payment = scene.by_card(&sale, 350).await?;
     scene.settle(&payment, State::Approved).await?;
     let before = Refund { intent_id: Uuid::now_v7(), payment: payment.key, amount: Amount::new(110)? };
-    let before = till.refund(before).await?;
+    let before = scene.money_back(before).await?;
     till.void_sale(void(&sale)).await?;
     scene.settle(&before, State::Declined).await?;
 

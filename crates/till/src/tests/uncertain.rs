@@ -197,7 +197,7 @@ async fn a_cancellation_found_in_the_file_tells_of_the_refunds_that_went_along()
     let scene = Scene::new()?;
     let payment = paid(&scene, State::Saved).await?;
     let refund = Refund { intent_id: Uuid::now_v7(), payment: payment.key, amount: Amount::new(490)? };
-    let refund = scene.till.refund(refund).await?;
+    let refund = scene.money_back(refund).await?;
     let mut events = scene.till.subscribe();
     with_the_word_lost(&scene.till, Click::Cancel(payment.key), "COMMIT").await??;
     let mut cancelled = Vec::new();

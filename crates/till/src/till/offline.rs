@@ -140,7 +140,7 @@ impl Till {
         let change = move |tx: &Connection, signature: &Signature| late::collect_in_cash(tx, signature, &collect);
         let taken = self.change_or_find(change, move |conn| pay::cash_taken(conn, tender_id)).await?;
         self.tell(Event::SaleChanged { sale_id: taken.sale.id });
-        if let Some(late) = self.read(move |conn| late::by_tender(conn, late_id)).await? {
+        if let Some(late) = self.look_after(move |conn| late::by_tender(conn, late_id)).await {
             self.tell(Event::LateDecline(Box::new(late)));
         }
         Ok(taken)

@@ -1,8 +1,8 @@
 //! Goods that come back, and their money.
 
 use crate::{
-    Event, NewReturn, Operation, PaidOut, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods, Till,
-    TillError, audit::Signature, late, operations, returns, sales, span::Span,
+    Event, NewReturn, Operation, OwedRefund, PaidOut, PricedReturn, Return, ReturnBegun, ReturnFigures, ReturnedGoods,
+    Till, TillError, audit::Signature, late, operations, refunds, returns, sales, span::Span,
 };
 use jiff::Timestamp;
 use protocol::Currency;
@@ -55,6 +55,15 @@ impl Till {
         let lowered = self.look_after(move |conn| late::lowered_by(conn, id).map(Some)).await;
         lowered.into_iter().flatten().for_each(|late| self.tell(Event::LateDecline(Box::new(late))));
         Ok(made)
+    }
+
+    /// Money alone that the bank refused to give back, and that nobody has tried again or given back otherwise: [`Till::refund`]. Oldest
+    /// first, at most 200.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn owed_refunds(&self) -> Result<Vec<OwedRefund>, TillError> {
+        self.read(refunds::owed_alone).await
     }
 
     /// Tries a card's leg of a return or a void again that the bank refused, or that was cancelled: a new operation in its place. The same new

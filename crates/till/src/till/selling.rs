@@ -1,8 +1,8 @@
 //! The sale in front of the cashier.
 
 use crate::{
-    AuditEntry, ChainCheck, ChainProgress, Event, Measure, Right, Sale, Sales, SalesQuery, Till, TillError, audit,
-    cart, rights, sale, sales::listing,
+    AuditEntry, ChainCheck, ChainProgress, Event, HeldSales, Measure, Right, Sale, Sales, SalesQuery, Till, TillError,
+    audit, cart, rights, sale, sales::listing,
 };
 use uuid::Uuid;
 
@@ -88,13 +88,22 @@ impl Till {
         Ok(sale)
     }
 
-    /// The sales that a cashier put aside, not completed, oldest first, at most 200. A [`Till::charge`] is none of them: there
-    /// is no cart to go on with.
+    /// The sales that a cashier put aside, not completed, oldest first, at most 200: [`Till::held_page`] has those after them. A
+    /// [`Till::charge`] is none of them: there is no cart to go on with.
     ///
     /// # Errors
     /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
     pub async fn held_sales(&self) -> Result<Vec<Sale>, TillError> {
-        self.read(cart::held_sales).await
+        Ok(self.held_page(None).await?.sales)
+    }
+
+    /// The sales that a cashier put aside, as [`Till::held_sales`], 200 at a time: after one, the last of the page before, or from the
+    /// oldest on.
+    ///
+    /// # Errors
+    /// [`TillError::NotRead`] or [`TillError::Damaged`] where the file can't be read.
+    pub async fn held_page(&self, after: Option<Uuid>) -> Result<HeldSales, TillError> {
+        self.read(move |conn| cart::held_sales(conn, after)).await
     }
 
     /// Takes up a sale that was put aside. The one in front goes aside for it, or goes altogether where it is empty.
