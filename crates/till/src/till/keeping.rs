@@ -9,12 +9,14 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::Backup`] where there is a file already or it can't be written, [`TillError::Damaged`] where the copy is not whole,
-    /// [`TillError::NotRead`] where the till's own can't be read. Nothing is left under the name then.
+    /// [`TillError::NotRead`] where the till's own can't be read. Nothing is left under the name then. It holds the whole audit:
+    /// [`TillError::NotAllowed`] and [`TillError::Locked`] for who may not export that.
     pub async fn backup(
         &self,
         to: &Path,
         tell: impl FnMut(BackupProgress) + Send + 'static,
     ) -> Result<BackedUp, TillError> {
+        self.see_audit().await?;
         let place = Place::take(to)?;
         let place = self
             .read(move |conn| {
