@@ -49,7 +49,8 @@ pub enum Right {
     NoSale,
     /// Take a payment offline over the shop's limits. A cashier by default: no.
     OfflineOverLimit,
-    /// Give a payment up that was declined after the goods were handed over. A cashier by default: no.
+    /// Give a payment up that was declined after the goods were handed over, or cancel one that needs a person's look. A cashier by
+    /// default: no.
     WriteOff,
     /// Count the drawer and close the shift. A cashier by default: yes.
     CloseShift,

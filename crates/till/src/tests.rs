@@ -24,6 +24,7 @@ mod people;
 mod queue;
 mod receipt;
 mod reconciling;
+mod refused;
 mod reports;
 mod returns;
 mod sales_list;
