@@ -62,7 +62,7 @@ fn concede(tx: &Connection, signature: &Signature, concession: Concession<'_>) -
     let signature = &match needs {
         Some(needs @ (Right::Discount, _)) => {
             let (had, all) = (OffSale::of(sale, before)?.off, OffSale::of(after, lines)?);
-            let deed = Deed::from(needs);
+            let deed = Deed::of(needs, sale.currency);
             // Less than before is nothing that somebody would have to be asked for once more.
             let asked: [&dyn Asking; 2] = [&deed, &all];
             let asked = if all.off > had { &asked[..] } else { &asked[..1] };

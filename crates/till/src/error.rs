@@ -38,6 +38,9 @@ pub enum TillError {
     /// The sale is under payment: it can't be edited, dropped or paid twice.
     #[error("{0}")]
     SaleFrozen(String),
+    /// The sale was begun in another currency than the catalogue's, or with another tax rule.
+    #[error("{0}")]
+    OtherTerms(String),
     /// No article has this SKU or barcode.
     #[error("no article has the SKU or barcode “{0}”")]
     UnknownArticle(String),
@@ -226,6 +229,7 @@ impl TillError {
             Self::InUse(_) => "in-use",
             Self::SaleChanged(_) => "sale-changed",
             Self::SaleFrozen(_) => "sale-frozen",
+            Self::OtherTerms(_) => "other-terms",
             Self::UnknownArticle(_) => "unknown-article",
             Self::InvalidQuantity(_) => "invalid-quantity",
             Self::PriceNeeded(_) => "price-needed",

@@ -124,6 +124,11 @@ const TILL: Rows = &[
         "It is over what may be taken offline; the message has the figures.",
         "Wait for the bank, or ask who may take it over the limit for a PIN.",
     ),
+    (
+        "other-terms",
+        "The sale was begun in another currency than the shop's list of articles, or with another tax rule.",
+        "Pay it as it is, or drop it, and begin anew.",
+    ),
     ("over-due", "More than is due.", "Take what is due. Only cash gives change."),
     ("over-refund", "More than is left of the payment, refunds under way counted.", "Give back what is left."),
     ("pin-wait", "There were too many wrong PINs: this one was not looked at.", "Wait as long as the message says."),
