@@ -336,6 +336,11 @@ const DOCTOR: Rows = &[
         "A right of a role is missing, or the one to see to people is taken away from managers.",
         "The file was changed past the till: restore a backup.",
     ),
+    (
+        "row-illegible",
+        "A row holds a word that there is not, or a value that can't be read.",
+        "The file was changed past the till: compare with a backup.",
+    ),
     ("sale-discount", "The shares of the sale's discount do not come to it.", "The file was changed past the till."),
     (
         "sale-lines",
