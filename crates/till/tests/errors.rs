@@ -87,7 +87,7 @@ const TILL: Rows = &[
     ("invalid-reason", "The reason is none.", "Write why, in a few words."),
     (
         "invalid-reference",
-        "No bank takes this reference, or it holds the number of a card.",
+        "No bank takes this reference, or it holds what is not seen, or the number of a card.",
         "Name another, of 1 to 64 characters.",
     ),
     (
