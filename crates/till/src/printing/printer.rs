@@ -5,6 +5,7 @@
 //! then no more, which is told as a time-out.
 
 use crate::TillError;
+use protocol::is_unseen;
 use serde::Serialize;
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,6 +23,8 @@ use tokio::{
     time::timeout,
 };
 
+/// The longest name that a machine has.
+const HOST_BYTES_MAX: usize = 253;
 /// The port of printers on a network.
 const PORT: u16 = 9100;
 /// How long each part of a print may take.
@@ -68,8 +71,8 @@ impl Printer {
         let wrong =
             TillError::InvalidSetting("a printer's address is a name or an IP address, and perhaps a colon and a port");
         let address = address.trim();
-        let is_plain =
-            |host: &str| !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@');
+        let is_strange = |c: char| c.is_whitespace() || is_unseen(c) || c == '/' || c == '@';
+        let is_plain = |host: &str| (1..=HOST_BYTES_MAX).contains(&host.len()) && !host.contains(is_strange);
         let bare_ip = address.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
         let full = match (address.parse::<SocketAddr>(), bare_ip) {
             (Ok(whole), _) => whole.to_string(),
