@@ -14,6 +14,7 @@ use protocol::{holds_card_number, is_unseen};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::json;
+use std::fmt;
 use uuid::Uuid;
 
 /// Characters of a name at most.
@@ -66,7 +67,7 @@ pub struct Person {
 }
 
 /// Somebody to be added.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewPerson {
     /// 1 to 40 characters, nobody else's.
     pub name: String,
@@ -74,6 +75,12 @@ pub struct NewPerson {
     pub role: Role,
     /// 4 to 12 digits that are not the first that come to mind.
     pub pin: String,
+}
+
+impl fmt::Debug for NewPerson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewPerson").field("name", &self.name).field("role", &self.role).finish_non_exhaustive()
+    }
 }
 
 /// How somebody is to be from now on.
