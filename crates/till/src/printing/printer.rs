@@ -165,6 +165,9 @@ pub enum PrintFault {
     /// The disk with the folder is full.
     #[error("no room is left for {0}: make some on that disk")]
     DiskFull(String),
+    /// It is a file, in which each receipt would be hidden behind the one before it.
+    #[error("{0} is a file, and no folder or device: name another in the settings")]
+    NoPlace(String),
     /// Something else, in the system's words.
     #[error("{0} can't be printed to: {1}")]
     Other(String, String),
@@ -183,7 +186,7 @@ impl PrintFault {
             Self::NotFound(_) => "printer-not-found",
             Self::NoPermission(_) => "printer-no-permission",
             Self::DiskFull(_) => "printer-disk-full",
-            Self::Other(..) => "printer-fault",
+            Self::NoPlace(_) | Self::Other(..) => "printer-fault",
         }
     }
 
@@ -196,7 +199,7 @@ impl PrintFault {
     /// Whether to print again may help with nothing else changed.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        !matches!(self, Self::NoPrinter | Self::NoPermission(_))
+        !matches!(self, Self::NoPrinter | Self::NoPermission(_) | Self::NoPlace(_))
     }
 
     fn of(error: &io::Error, whom: String) -> Self {
@@ -278,8 +281,7 @@ fn into_path(path: &Path, job: &Job) -> Result<(), PrintFault> {
         return into_folder(path, job);
     }
     if kind.is_file() {
-        // Each receipt would be hidden behind the one before it.
-        return Err(PrintFault::Other(at(path), "it is a file, and no folder or device".to_owned()));
+        return Err(PrintFault::NoPlace(at(path)));
     }
     let mut device = OpenOptions::new().write(true).open(path).map_err(|error| PrintFault::of(&error, at(path)))?;
     device.write_all(&job.bytes).and_then(|()| device.flush()).map_err(|error| match PrintFault::of(&error, at(path)) {
