@@ -24,7 +24,7 @@ pub enum TillError {
     Damaged(String),
     /// The commit's outcome could not be told, and the file could not be read to find out; or it takes nothing now, and what an earlier
     /// click saved stands in it, perhaps on no disk. What was asked may be saved.
-    #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
+    #[error("the till cannot tell whether this was saved: {0}. Look whether it is there before you do it again")]
     Unreadable(String),
     /// Another process has the data folder.
     #[error("{0}")]
@@ -278,12 +278,13 @@ impl TillError {
         }
     }
 
-    /// Whether the same call may succeed later with nothing else changed. The same call is always safe: a payment's tender
-    /// has its id before it is asked for.
+    /// Whether the same call may succeed later with nothing else changed, and does nothing twice then. After
+    /// [`TillError::Unreadable`] it might: what was asked may be saved, and only what has an id from before, as a payment has its tender's,
+    /// is told from a second one.
     #[must_use]
     pub const fn retryable(&self) -> bool {
         match self {
-            Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_) => true,
+            Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::InUse(_) => true,
             Self::Print(fault) => fault.is_retryable(),
             _ => false,
         }
