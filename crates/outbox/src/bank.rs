@@ -217,12 +217,11 @@ fn result(expected: &Expected, answer: &Answer, outcome: Outcome) -> Result<Read
     // The body repeats the key as `operation`; a header that is there must not say otherwise.
     key_echo(expected, answer, false)?;
     let text = std::str::from_utf8(&answer.body).or_else(|_| foreign("its body is not text"))?;
-    our_object(expected, text, outcome)?;
-    Ok(Reading::Final { outcome, result: text.to_owned() })
+    Ok(Reading::Final { outcome, result: our_object(expected, text, outcome)? })
 }
 
-/// Checks that the object is the result of our operation.
-fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), Reading> {
+/// Checks that the object is the result of our operation, and gives it as it is kept: see [`seemly`].
+fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<String, Reading> {
     let (id, status, amount, currency, key, payment_id, decline_code) = match expected.kind {
         Kind::Payment => {
             let payment: Payment = parse(text.as_bytes())?;
@@ -254,7 +253,7 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
     };
     // Members that we don't know are skipped over, however deep or large they are; what is kept is the whole of it, and it must
     // be readable again.
-    parse::<serde_json::Value>(text.as_bytes())?;
+    let whole = parse::<serde_json::Value>(text.as_bytes())?;
     if !is_word(&id) {
         return foreign("its id is no name");
     }
@@ -270,7 +269,32 @@ fn our_object(expected: &Expected, text: &str, outcome: Outcome) -> Result<(), R
     if status != outcome || decline_code.is_some() != (outcome == Outcome::Declined) {
         return foreign("its status contradicts itself");
     }
-    Ok(())
+    Ok(seemly(whole).unwrap_or_else(|| text.to_owned()))
+}
+
+/// The object without what it says of the card, or its approval code, where that is none: a receipt shows it, and no more than the last
+/// four digits of a card is ever kept. How the payment ended holds all the same: that must not be lost for a word on paper. None where
+/// the object is fit to be kept as the bank wrote it.
+fn seemly(mut whole: serde_json::Value) -> Option<String> {
+    let members = whole.as_object_mut()?;
+    let is_card = |card: &serde_json::Value| {
+        let text = |member: &str| card.get(member).and_then(serde_json::Value::as_str);
+        text("brand").is_some_and(operations::is_short_word) && text("last4").is_some_and(operations::is_last_four)
+    };
+    let strange = [
+        ("card", members.get("card").is_some_and(|card| !is_card(card))),
+        (
+            "approval_code",
+            members.get("approval_code").is_some_and(|code| !code.as_str().is_some_and(operations::is_short_word)),
+        ),
+    ];
+    if strange.iter().all(|(_, is_strange)| !is_strange) {
+        return None;
+    }
+    for (member, _) in strange.iter().filter(|(_, is_strange)| *is_strange) {
+        members.remove(*member);
+    }
+    Some(whole.to_string())
 }
 
 /// The bank's answer about a key, its result kept as the bank wrote it.
@@ -305,6 +329,5 @@ fn looked_up(expected: &Expected, answer: &Answer) -> Result<Reading, Reading> {
         OperationState::Declined => Outcome::Declined,
     };
     let Some(result) = found.result.map(RawValue::get) else { return foreign("its result is missing") };
-    our_object(expected, result, outcome)?;
-    Ok(Reading::Final { outcome, result: result.to_owned() })
+    Ok(Reading::Final { outcome, result: our_object(expected, result, outcome)? })
 }

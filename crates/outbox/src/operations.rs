@@ -122,7 +122,7 @@ impl Operation {
     /// The code that stands on the receipt of an approved payment.
     #[must_use]
     pub fn approval_code(&self) -> Option<&str> {
-        self.text("approval_code")
+        self.text("approval_code").filter(|code| is_short_word(code))
     }
 
     /// Why the bank declined.
@@ -141,8 +141,22 @@ impl Operation {
     #[must_use]
     pub fn card(&self) -> Option<(&str, &str)> {
         let card = self.result.as_ref()?.get("card")?;
-        Some((card.get("brand")?.as_str()?, card.get("last4")?.as_str()?))
+        let (brand, last4) = (card.get("brand")?.as_str()?, card.get("last4")?.as_str()?);
+        (is_short_word(brand) && is_last_four(last4)).then_some((brand, last4))
     }
+}
+
+/// Characters of a card's brand, or of an approval code, at most.
+const SHORT_CHARS_MAX: usize = 32;
+
+/// Whether it can stand on a receipt as a brand or a code.
+pub(crate) fn is_short_word(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= SHORT_CHARS_MAX && !text.contains(protocol::is_unseen)
+}
+
+/// Whether these are the last four digits of a card, and no more of it.
+pub(crate) fn is_last_four(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 const COLUMNS: &str = "seq, key, intent_id, replaces, lane, kind, payment_key, state, amount, currency, attempts, created_at, \

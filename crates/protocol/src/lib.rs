@@ -24,7 +24,7 @@ mod strict;
 
 pub use card_number::holds_card_number;
 pub use instant::{ClockError, check_clock, instant};
-pub use invisible::is_invisible;
+pub use invisible::{is_invisible, is_unseen};
 pub use key::{Key, KeyError, ShortCode};
 pub use money::{Amount, AmountError, Currency, CurrencyError};
 pub use operation::{Kind, Operation, OperationState};

@@ -1,6 +1,6 @@
 //! Cancelling an operation: at once where it was never sent, else as a wish that is brought to the bank.
 
-use crate::{Operation, TillError, audit, audit::Signature, operations, pay};
+use crate::{Measure, Operation, Right, TillError, audit, audit::Signature, operations, pay, rights};
 use outbox::{CancelAs, CancelError, Cancelled, State};
 use protocol::Key;
 use rusqlite::Connection;
@@ -15,6 +15,14 @@ pub(crate) struct Done {
 
 /// Saves the wish, or the end where it was never sent, with what it means for the sale.
 pub(crate) fn cancel(tx: &Connection, signature: &Signature, key: Key) -> Result<Done, TillError> {
+    let before = outbox::by_key(tx, &key)?;
+    // The bank did not know what to make of it: whoever gives it up answers for that, as for a payment that is written off.
+    let needs_right = before
+        .is_some_and(|operation| operation.state == State::NeedsAttention && operation.cancel_wished_at.is_none());
+    let signature = &match needs_right {
+        true => rights::allow(tx, signature, Right::WriteOff, Measure::Whole)?,
+        false => signature.clone(),
+    };
     let cancelled = outbox::cancel(tx, &key, CancelAs::Wish, signature.at).map_err(|error| match error {
         CancelError::Unknown => TillError::NotFound("operation"),
         CancelError::Final(operation) => {

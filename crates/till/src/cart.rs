@@ -1,7 +1,7 @@
 //! The sale in front of the cashier: rung up, changed, put aside, taken up again. Every change is saved as it is made.
 
 use crate::{
-    Measure, Origin, Right, Sale, SaleState, TillError, Unit,
+    Measure, Origin, Right, Sale, SaleState, Settings, TillError, Unit,
     amounts::format_amount,
     asked::Terms,
     audit,
@@ -35,10 +35,30 @@ pub(crate) fn in_front(conn: &Connection) -> Result<Option<Sale>, TillError> {
 /// The sale in front, made where there is none.
 pub(crate) fn open_sale(tx: &Connection, signature: &Signature) -> Result<SaleRow, TillError> {
     if let Some(sale) = sales::in_front(tx)? {
-        return Ok(sale);
+        let is_blank = is_unused(tx, &sale)? && sale.terms == Terms::default();
+        if !is_blank || check_terms(&sale, &settings::read(tx)?).is_ok() {
+            return Ok(sale);
+        }
+        // It was begun before the shop went over to another currency, and there is nothing in it.
+        sales::delete(tx, sale.id)?;
     }
     let id = sales::insert(tx, signature, &settings::read(tx)?, true)?;
     sales::by_id(tx, id)
+}
+
+/// Whether the catalogue's figures are of the sale's currency, and have the tax in them or not as the sale has.
+fn check_terms(sale: &SaleRow, shop: &Settings) -> Result<(), TillError> {
+    let taxed = |is_in: bool| if is_in { "tax in the prices" } else { "tax on top of the prices" };
+    let (was, is) = if sale.currency != shop.currency {
+        (sale.currency.code(), shop.currency.code())
+    } else if sale.prices_include_tax != shop.prices_include_tax {
+        (taxed(sale.prices_include_tax), taxed(shop.prices_include_tax))
+    } else {
+        return Ok(());
+    };
+    Err(TillError::OtherTerms(format!(
+        "this sale was begun with {was}, and the articles are in the shop's list with {is} now: pay it as it is, or drop it and begin anew"
+    )))
 }
 
 /// The sale in front, which must be open.
@@ -97,6 +117,7 @@ pub(crate) fn add_article(
     price: Option<i64>,
 ) -> Result<Sale, TillError> {
     let sale = open_for_change(tx, signature)?;
+    check_terms(&sale, &settings::read(tx)?)?;
     if let Some(label) = catalogue::label(tx, code)? {
         return add_labelled(tx, signature, &sale, &label, quantity, price);
     }

@@ -7,7 +7,7 @@ use crate::{
     lines::Origin, offline, offline::Risk, operations, pay, pay::NewCard, sales, settings, tenders,
 };
 use checkout::Quantity;
-use protocol::{Amount, CardToken, Currency, REFERENCE_CHARS_MAX, holds_card_number};
+use protocol::{Amount, CardToken, Currency, REFERENCE_CHARS_MAX, holds_card_number, is_unseen};
 use rusqlite::Connection;
 use uuid::Uuid;
 
@@ -33,13 +33,16 @@ impl Charge {
     /// Whether its texts are such as may be kept: what a bank is told is kept for ever, here and there.
     ///
     /// # Errors
-    /// [`TillError::InvalidReference`] for a reference that is empty, too long for the bank, or holds the number of a card. It
+    /// [`TillError::InvalidReference`] for a reference that is empty, too long for the bank, holds what is not seen, or the number of a card. It
     /// does not repeat it.
     pub fn check(&self) -> Result<(), TillError> {
         let Some(reference) = &self.reference else { return Ok(()) };
         let wrong = |what: String| Err(TillError::InvalidReference(format!("the reference must {what}")));
         if !(1..=REFERENCE_CHARS_MAX).contains(&reference.chars().count()) {
             return wrong(format!("have 1 to {REFERENCE_CHARS_MAX} characters"));
+        }
+        if reference.contains(is_unseen) {
+            return wrong("be on one line, and hold nothing that is not seen: it stands on the receipt".to_owned());
         }
         if holds_card_number(reference) {
             return wrong("not hold the number of a card: no such number is ever stored".to_owned());

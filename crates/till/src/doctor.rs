@@ -19,8 +19,8 @@ mod voids;
 
 pub(crate) use bank::{BankPayment, BankSide, known, operation, payment};
 
-use crate::{TillError, audit};
-use rusqlite::Connection;
+use crate::{TillError, audit, settings};
+use rusqlite::{Connection, Error};
 use serde::Serialize;
 
 /// Something that does not hold.
@@ -104,6 +104,37 @@ impl<'a> Notes<'a> {
     }
 }
 
+impl Notes<'_> {
+    /// What was read of a row, where it could be; else the row is named, and the look goes on.
+    fn legible<T>(&mut self, subject: &str, read: rusqlite::Result<T>) -> Result<Option<T>, TillError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(
+                error @ (Error::FromSqlConversionFailure(..)
+                | Error::InvalidColumnType(..)
+                | Error::IntegralValueOutOfRange(..)
+                | Error::InvalidQuery
+                | Error::Utf8Error(..)),
+            ) => {
+                self.found("row-illegible", subject, format!("what stands there is none that there is: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A part of the look, which a value that can't be right ends. The other parts are done all the same.
+    fn part<T: Default>(&mut self, subject: &str, looked: Result<T, TillError>) -> Result<T, TillError> {
+        match looked {
+            Err(TillError::Internal(why)) => {
+                self.found("row-illegible", subject, format!("what stands there can't be looked at: {why}"));
+                Ok(T::default())
+            }
+            looked => looked,
+        }
+    }
+}
+
 /// Whether the audit is what was written, from its first entry to its head.
 fn check_chain(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), TillError> {
     let checked = audit::check(conn, |_| {})?;
@@ -122,12 +153,19 @@ pub(crate) fn examine(conn: &Connection, tell: &mut (dyn FnMut(Told) + Send)) ->
     }
     file::check_references(conn, &mut notes)?;
     file::check_schema(conn, &mut notes)?;
-    numbers::check(conn, &mut notes)?;
-    check_chain(conn, &mut notes)?;
+    let looked = settings::read(conn).map(drop);
+    notes.part("settings", looked)?;
+    let looked = numbers::check(conn, &mut notes);
+    notes.part("numbers", looked)?;
+    let looked = check_chain(conn, &mut notes);
+    notes.part("audit", looked)?;
     let sales = sale::check_all(conn, &mut notes)?;
-    marks::check(conn, &mut notes)?;
+    let looked = marks::check(conn, &mut notes);
+    notes.part("marks of sales", looked)?;
     let operations = operations::check_all(conn, &mut notes)?;
-    shifts::check(conn, &mut notes)?;
-    people::check(conn, &mut notes)?;
+    let looked = shifts::check(conn, &mut notes);
+    notes.part("shifts", looked)?;
+    let looked = people::check(conn, &mut notes);
+    notes.part("people and rights", looked)?;
     Ok(Examined { sales, operations, findings: notes.findings })
 }

@@ -19,7 +19,7 @@ use crate::{
     undo::Before,
 };
 use checkout::{Cart, Line, Quantity, Rate};
-use protocol::{Currency, holds_card_number};
+use protocol::{Currency, holds_card_number, is_unseen};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -62,7 +62,7 @@ fn concede(tx: &Connection, signature: &Signature, concession: Concession<'_>) -
     let signature = &match needs {
         Some(needs @ (Right::Discount, _)) => {
             let (had, all) = (OffSale::of(sale, before)?.off, OffSale::of(after, lines)?);
-            let deed = Deed::from(needs);
+            let deed = Deed::of(needs, sale.currency);
             // Less than before is nothing that somebody would have to be asked for once more.
             let asked: [&dyn Asking; 2] = [&deed, &all];
             let asked = if all.off > had { &asked[..] } else { &asked[..1] };
@@ -251,8 +251,8 @@ pub(crate) fn needed_reason(text: &str) -> Result<String, TillError> {
 pub(crate) fn checked_text(text: &str, what: &str, chars_max: usize) -> Result<Option<String>, TillError> {
     let text = text.trim();
     let wrong = |must: String| Err(TillError::InvalidText(format!("the {what} must {must}")));
-    if text.chars().any(char::is_control) {
-        return wrong("be on one line".to_owned());
+    if text.contains(is_unseen) {
+        return wrong("be on one line, and hold nothing that is not seen".to_owned());
     }
     if text.chars().count() > chars_max {
         return wrong(format!("have at most {chars_max} characters"));

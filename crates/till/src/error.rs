@@ -24,7 +24,7 @@ pub enum TillError {
     Damaged(String),
     /// The commit's outcome could not be told, and the file could not be read to find out; or it takes nothing now, and what an earlier
     /// click saved stands in it, perhaps on no disk. What was asked may be saved.
-    #[error("the till cannot tell whether this was saved: {0}. Look at the payment before you do it again")]
+    #[error("the till cannot tell whether this was saved: {0}. Look whether it is there before you do it again")]
     Unreadable(String),
     /// Another process has the data folder.
     #[error("{0}")]
@@ -43,6 +43,9 @@ pub enum TillError {
         "this sale is not completed: complete it and then take its goods back, or give it up, which gives back all that was paid of it"
     )]
     SaleNotCompleted,
+    /// The sale was begun in another currency than the catalogue's, or with another tax rule.
+    #[error("{0}")]
+    OtherTerms(String),
     /// No article has this SKU or barcode.
     #[error("no article has the SKU or barcode “{0}”")]
     UnknownArticle(String),
@@ -242,6 +245,7 @@ impl TillError {
             Self::SaleChanged(_) => "sale-changed",
             Self::SaleFrozen(_) => "sale-frozen",
             Self::SaleNotCompleted => "sale-not-completed",
+            Self::OtherTerms(_) => "other-terms",
             Self::UnknownArticle(_) => "unknown-article",
             Self::InvalidQuantity(_) => "invalid-quantity",
             Self::PriceNeeded(_) => "price-needed",
@@ -292,12 +296,13 @@ impl TillError {
         }
     }
 
-    /// Whether the same call may succeed later with nothing else changed. The same call is always safe: a payment's tender
-    /// has its id before it is asked for.
+    /// Whether the same call may succeed later with nothing else changed, and does nothing twice then. After
+    /// [`TillError::Unreadable`] it might: what was asked may be saved, and only what has an id from before, as a payment has its tender's,
+    /// is told from a second one.
     #[must_use]
     pub const fn retryable(&self) -> bool {
         match self {
-            Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::Unreadable(_) | Self::InUse(_) => true,
+            Self::Storage(_) | Self::NotOpened(_) | Self::NotRead(_) | Self::InUse(_) => true,
             Self::Print(fault) => fault.is_retryable(),
             _ => false,
         }

@@ -51,6 +51,10 @@ impl<'a> OffSale<'a> {
 }
 
 impl Asking for OffSale<'_> {
+    fn money(&self) -> Option<(i64, Currency)> {
+        Some((self.off, self.sale.currency))
+    }
+
     fn is_within(&self, _: Role, limit: &Limit) -> Result<bool, TillError> {
         match (limit.amount_max, limit.percent_max) {
             (Some(amount), Some(percent)) => Ok(self.off <= amount || self.off <= self.part(percent)?),
@@ -122,7 +126,7 @@ pub(crate) fn raised(
     let mut signed = signature.clone();
     if let Some(needs) = editing::discount_needs(line.discount) {
         let all = OffSale::of(sale, lines)?;
-        signed = let_pass(tx, signed, sale, Right::Discount, all.off, &[&Deed::from(needs), &all])?;
+        signed = let_pass(tx, signed, sale, Right::Discount, all.off, &[&Deed::of(needs, sale.currency), &all])?;
     }
     if line.list_price.is_some_and(|list_price| list_price > line.unit_price) {
         let off = off_prices(sale, lines)?;
@@ -131,7 +135,7 @@ pub(crate) fn raised(
     Ok(signed)
 }
 
-const PRICE: Deed = Deed { right: Right::PriceOverride, measure: Measure::Whole };
+const PRICE: Deed = Deed { right: Right::PriceOverride, measure: Measure::Whole, currency: None };
 
 fn let_pass(
     tx: &Connection,

@@ -8,10 +8,11 @@ use crate::{
 use checkout::{CashDue, Tender as Paid};
 use jiff::Timestamp;
 use outbox::{EnqueueError, Enqueued, NewOperation, Request};
-use protocol::{Amount, CardToken, Key, PaymentRequest};
+use protocol::{Amount, CardToken, Currency, Key, PaymentRequest};
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::json;
+use std::fmt;
 use uuid::Uuid;
 
 /// In how many parts a sale is paid at most, those that did not pay not counted.
@@ -34,7 +35,7 @@ pub struct TenderBegun {
 }
 
 /// A card payment that was clicked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CardPayment {
     /// The id given when the dialog opened.
     pub tender_id: Uuid,
@@ -44,6 +45,16 @@ pub struct CardPayment {
     pub amount: i64,
     /// What the card reader gave.
     pub card: String,
+}
+
+impl fmt::Debug for CardPayment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CardPayment")
+            .field("tender_id", &self.tender_id)
+            .field("sale_id", &self.sale_id)
+            .field("amount", &self.amount)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A cash payment that was clicked.
@@ -291,6 +302,7 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
             tender.sale_id == sale.id && tender.kind == TenderKind::Cash && tender.tendered == Some(payment.tendered);
         return if is_same { taken(tx, &tender) } else { Err(reused()) };
     }
+    check_tendered(payment.tendered, sale.currency)?;
     let due = due(tx, &sale)?;
     shifts::check_cash(tx, sale.currency)?;
     let cash_due = checkout::cash_due(due, sale.cash).map_err(sale::broken)?.due;
@@ -330,6 +342,15 @@ pub(crate) fn cash(tx: &Connection, signature: &Signature, payment: &CashPayment
     audit::append(tx, signature, "cash-taken", Some(sale.id), &details)?;
     complete_if_paid(tx, signature, sale.id)?;
     taken(tx, &tender)
+}
+
+/// Whether so much can be handed over: as much as a drawer holds.
+pub(crate) fn check_tendered(tendered: i64, currency: Currency) -> Result<(), TillError> {
+    if (0..=shifts::AMOUNT_MAX).contains(&tendered) {
+        return Ok(());
+    }
+    let [least, most] = [0, shifts::AMOUNT_MAX].map(|amount| format_amount(amount, currency));
+    Err(TillError::InvalidAmount(format!("what is handed over must be from {least} to {most}")))
 }
 
 /// The answer to a cash payment that was saved.

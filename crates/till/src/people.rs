@@ -10,16 +10,17 @@ use crate::{
     rights::{Measure, Right},
 };
 use jiff::Timestamp;
-use protocol::holds_card_number;
+use protocol::{holds_card_number, is_unseen};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::json;
+use std::fmt;
 use uuid::Uuid;
 
 /// Characters of a name at most.
 const NAME_CHARS_MAX: usize = 40;
 /// How the audit calls those who are no person.
-const TAKEN: [&str; 5] = [audit::BANK, "cashier", "command line", "window", "till"];
+const TAKEN: [&str; 6] = [audit::BANK, "cashier", "command line", "restore", "window", "till"];
 
 /// What a person is at the till.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -66,7 +67,7 @@ pub struct Person {
 }
 
 /// Somebody to be added.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewPerson {
     /// 1 to 40 characters, nobody else's.
     pub name: String,
@@ -74,6 +75,12 @@ pub struct NewPerson {
     pub role: Role,
     /// 4 to 12 digits that are not the first that come to mind.
     pub pin: String,
+}
+
+impl fmt::Debug for NewPerson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewPerson").field("name", &self.name).field("role", &self.role).finish_non_exhaustive()
+    }
 }
 
 /// How somebody is to be from now on.
@@ -192,9 +199,11 @@ fn inactive(person: &Person) -> TillError {
 /// The name as it is kept, if it is one.
 fn checked_name(name: &str) -> Result<&str, TillError> {
     let name = name.trim();
-    let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.contains(is_unseen);
     if !fits {
-        return Err(TillError::InvalidPerson("a name has 1 to 40 characters, on one line".to_owned()));
+        return Err(TillError::InvalidPerson(
+            "a name has 1 to 40 characters on one line, and all of them are seen".to_owned(),
+        ));
     }
     if holds_card_number(name) {
         return Err(TillError::InvalidPerson("a name must not hold the number of a card".to_owned()));

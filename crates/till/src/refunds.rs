@@ -242,6 +242,8 @@ pub(crate) struct BackOfSale<'a> {
     pub(crate) conn: &'a Connection,
     pub(crate) sale_id: Uuid,
     pub(crate) amount: i64,
+    /// Of the sale.
+    pub(crate) currency: Currency,
 }
 
 impl BackOfSale<'_> {
@@ -267,6 +269,10 @@ impl BackOfSale<'_> {
 }
 
 impl Asking for BackOfSale<'_> {
+    fn money(&self) -> Option<(i64, Currency)> {
+        Some((self.amount, self.currency))
+    }
+
     fn is_within(&self, role: Role, limit: &Limit) -> Result<bool, TillError> {
         let Some(most) = limit.amount_max else { return Ok(true) };
         Ok(self.with_before(role)? <= most)
@@ -292,7 +298,8 @@ pub(crate) fn allow(
     sale_id: Uuid,
     amount: i64,
 ) -> Result<Signature, TillError> {
-    rights::allow_all(tx, signature, Right::Refund, &[&BackOfSale { conn: tx, sale_id, amount }])
+    let currency = sales::by_id(tx, sale_id)?.currency;
+    rights::allow_all(tx, signature, Right::Refund, &[&BackOfSale { conn: tx, sale_id, amount, currency }])
 }
 
 /// Saves a refund of money alone, of a sale that is paid or had no cart. The same intent gives the same operation back.

@@ -49,7 +49,8 @@ pub enum Right {
     NoSale,
     /// Take a payment offline over the shop's limits. A cashier by default: no.
     OfflineOverLimit,
-    /// Give a payment up that was declined after the goods were handed over. A cashier by default: no.
+    /// Give a payment up that was declined after the goods were handed over, or cancel one that needs a person's look. A cashier by
+    /// default: no.
     WriteOff,
     /// Count the drawer and close the shift. A cashier by default: yes.
     CloseShift,
@@ -241,6 +242,9 @@ pub(crate) trait Asking {
     /// Whether a limit of this role reaches so far.
     fn is_within(&self, role: Role, limit: &Limit) -> Result<bool, TillError>;
 
+    /// What it comes to, where that is an amount which is held against a limit, and in which currency.
+    fn money(&self) -> Option<(i64, Currency)>;
+
     /// By how much it is over a limit that this person has, for people; none where it has no such limit.
     fn over(&self, person: &Person, limit: &Limit, currency: Currency) -> Result<Option<String>, TillError>;
 }
@@ -249,15 +253,25 @@ pub(crate) trait Asking {
 pub(crate) struct Deed {
     pub(crate) right: Right,
     pub(crate) measure: Measure,
+    /// Of an amount; none for the till's own.
+    pub(crate) currency: Option<Currency>,
 }
 
-impl From<(Right, Measure)> for Deed {
-    fn from((right, measure): (Right, Measure)) -> Self {
-        Self { right, measure }
+impl Deed {
+    /// So much of something, in this currency where it is an amount.
+    pub(crate) fn of((right, measure): (Right, Measure), currency: Currency) -> Self {
+        Self { right, measure, currency: Some(currency) }
     }
 }
 
 impl Asking for Deed {
+    fn money(&self) -> Option<(i64, Currency)> {
+        match self.measure {
+            Measure::Amount(amount) => Some((amount, self.currency?)),
+            Measure::Whole | Measure::Percent(_) => None,
+        }
+    }
+
     fn is_within(&self, _: Role, limit: &Limit) -> Result<bool, TillError> {
         Ok(limit.reaches(self.measure))
     }
@@ -300,7 +314,17 @@ pub(crate) fn allow(
     right: Right,
     measure: Measure,
 ) -> Result<Signature, TillError> {
-    allow_all(conn, signature, right, &[&Deed { right, measure }])
+    allow_all(conn, signature, right, &[&Deed { right, measure, currency: None }])
+}
+
+/// The same for an amount of money that is perhaps not in the till's currency.
+pub(crate) fn allow_amount(
+    conn: &Connection,
+    signature: &Signature,
+    right: Right,
+    (amount, currency): (i64, Currency),
+) -> Result<Signature, TillError> {
+    allow_all(conn, signature, right, &[&Deed::of((right, Measure::Amount(amount)), currency)])
 }
 
 /// The same for what is measured otherwise than by one amount or percent. All of it must be within the right of the same person.
@@ -351,11 +375,22 @@ fn first_over<'a>(
 ) -> Result<Option<&'a dyn Asking>, TillError> {
     let limit = limit(conn, role, right)?;
     for one in asked {
+        // Of another currency a limit lets nothing pass: how much it would be there is not known.
+        let limit = match limit.amount_max {
+            Some(_) if is_elsewhere(conn, *one)? => Limit { amount_max: Some(0), ..limit },
+            _ => limit,
+        };
         if !limit.allowed || !one.is_within(role, &limit)? {
             return Ok(Some(*one));
         }
     }
     Ok(None)
+}
+
+/// Whether what is asked is an amount in another currency than the till's, which is that of the limits.
+fn is_elsewhere(conn: &Connection, asked: &dyn Asking) -> Result<bool, TillError> {
+    let Some((_, currency)) = asked.money() else { return Ok(false) };
+    Ok(currency != settings::read(conn)?.currency)
 }
 
 /// Says what is over which limit, and who can allow it.
@@ -366,7 +401,19 @@ fn refusal(
     (over, asked): (&dyn Asking, &[&dyn Asking]),
 ) -> Result<TillError, TillError> {
     let own = limit(conn, person.role, right)?;
-    let said = if own.allowed { over.over(person, &own, settings::read(conn)?.currency)? } else { None };
+    let shop = settings::read(conn)?.currency;
+    let said = match over.money().filter(|(_, currency)| own.amount_max.is_some() && *currency != shop) {
+        _ if !own.allowed => None,
+        Some((amount, currency)) => Some(format!(
+            "{} of {} {} can't be held against {}'s limit, which is in {}",
+            right.deed(),
+            format_amount(amount, currency),
+            currency.code(),
+            person.name,
+            shop.code()
+        )),
+        None => over.over(person, &own, shop)?,
+    };
     let what = said.unwrap_or_else(|| format!("{} is not allowed to {}", right.deed(), person.name));
     let mut can = Vec::new();
     for other in people::list(conn)?.into_iter().filter(|other| other.active) {

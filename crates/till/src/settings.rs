@@ -3,7 +3,7 @@
 use crate::{ScaleBarcodes, TillError, restore};
 use checkout::{CashRounding, CashRule};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use protocol::{Currency, holds_card_number};
+use protocol::{Currency, holds_card_number, is_unseen};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ impl Default for Settings {
 impl Settings {
     fn check(&self) -> Result<(), TillError> {
         let name_fits = |name: &str, most: usize| !name.trim().is_empty() && name.chars().count() <= most;
-        if !name_fits(&self.shop_name, SHOP_NAME_CHARS_MAX) || self.shop_name.chars().any(char::is_control) {
+        if !name_fits(&self.shop_name, SHOP_NAME_CHARS_MAX) || self.shop_name.contains(is_unseen) {
             return Err(TillError::InvalidSetting("the shop's name must have 1 to 64 characters, on one line"));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -30,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// The most that one move or count can be, in minor units: a slip of the finger is more, and no sum of them ever too large.
-const AMOUNT_MAX: i64 = 100_000_000_000;
+pub(crate) const AMOUNT_MAX: i64 = 100_000_000_000;
 /// How many closed shifts one answer holds at most.
 const SHIFTS_MAX: u32 = 500;
 

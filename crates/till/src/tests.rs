@@ -26,6 +26,7 @@ mod people;
 mod queue;
 mod receipt;
 mod reconciling;
+mod refused;
 mod reports;
 mod restoring;
 mod returns;

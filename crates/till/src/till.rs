@@ -51,8 +51,9 @@ const CASHIER: &str = "cashier";
 
 /// A till over its data folder. Clones share it, and the folder is let go when the last one is dropped.
 ///
-/// What a method changes is durable on disk when it answers. Every method may be called again with the same arguments after
-/// an error: a payment has its tender's id from before the first click.
+/// What a method changes is durable on disk when it answers. Of what is asked for by an id, or a key, the same call again after an error
+/// gives what there is: a payment has its tender's id from before the first click. Any other change, such as an article that is rung up,
+/// may be made twice by a second call where the first one's answer was [`TillError::Unreadable`]: look first.
 #[derive(Clone)]
 pub struct Till {
     pub(crate) inner: Arc<Inner>,

@@ -160,6 +160,22 @@ fn an_operation_that_the_bank_has_otherwise_is_named() -> Checked {
 }
 
 #[test]
+fn what_was_sent_to_another_bank_is_said_to_be_not_compared() -> Checked {
+    let (_dir, data, _) = till()?;
+    rusqlite::Connection::open(data.join("till.db"))?
+        .execute("UPDATE operations SET bank_id = x'0c0c0c0c0c0c4c0c8c0c0c0c0c0c0c0c', merchant = 'demo'", [])?;
+    let url = bank(|path| match path {
+        path if path.starts_with("/v1/operations/") => unknown(),
+        _ => (200, json!({"data": [], "next": null})),
+    })?;
+    let (lines, code) = doctor(&data, &["--bank-url", &url, "--bank-token", "s"])?;
+    assert_eq!((lines[0]["summary"]["bank"].as_str(), code), (Some("compared in part"), Some(3)), "{lines:?}");
+    let said = String::from_utf8(kassa_till(&data, &["doctor", "--bank-url", &url, "--bank-token", "s"])?.stderr)?;
+    assert!(said.contains("operations of another bank: 1"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn a_bank_that_can_not_be_asked_ends_with_3_and_a_bank_without_a_secret_with_2() -> Checked {
     let (_dir, data, _) = till()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;

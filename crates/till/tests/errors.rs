@@ -87,7 +87,7 @@ const TILL: Rows = &[
     ("invalid-reason", "The reason is none.", "Write why, in a few words."),
     (
         "invalid-reference",
-        "No bank takes this reference, or it holds the number of a card.",
+        "No bank takes this reference, or it holds what is not seen, or the number of a card.",
         "Name another, of 1 to 64 characters.",
     ),
     (
@@ -123,6 +123,11 @@ const TILL: Rows = &[
         "offline-limit",
         "It is over what may be taken offline; the message has the figures.",
         "Wait for the bank, or ask who may take it over the limit for a PIN.",
+    ),
+    (
+        "other-terms",
+        "The sale was begun in another currency than the shop's list of articles, or with another tax rule.",
+        "Pay it as it is, or drop it, and begin anew.",
     ),
     ("over-due", "More than is due.", "Take what is due. Only cash gives change."),
     ("over-refund", "More than is left of the payment, refunds under way counted.", "Give back what is left."),
@@ -345,6 +350,11 @@ const DOCTOR: Rows = &[
         "rights-missing",
         "A right of a role is missing, or the one to see to people is taken away from managers.",
         "The file was changed past the till: restore a backup.",
+    ),
+    (
+        "row-illegible",
+        "A row holds a word that there is not, or a value that can't be read.",
+        "The file was changed past the till: compare with a backup.",
     ),
     ("sale-discount", "The shares of the sale's discount do not come to it.", "The file was changed past the till."),
     (

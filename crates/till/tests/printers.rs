@@ -57,6 +57,25 @@ fn joined<T>(printing: Printing<T>) -> Checked<T> {
 }
 
 #[tokio::test]
+async fn a_file_that_is_no_place_for_receipts_counts_no_print() -> Checked {
+    let shop = shop("127.0.0.1:9").await?;
+    let (file, folder) = (shop._dir.path().join("receipts.txt"), shop._dir.path().join("receipts"));
+    std::fs::write(&file, "a list")?;
+    std::fs::create_dir(&folder)?;
+    let mut settings = shop.till.printer_settings().await?;
+    settings.printer = Printer::File { path: file.clone() };
+    shop.till.save_printer_settings(settings.clone()).await?;
+    let (code, why) = shop.fault().await?;
+    assert!(code == "printer-fault" && why.contains("no folder or device"), "{code}: {why}");
+    assert_eq!(std::fs::read_to_string(&file)?, "a list");
+    settings.printer = Printer::File { path: folder };
+    shop.till.save_printer_settings(settings).await?;
+    let printed = shop.till.print_receipt(shop.sale_id).await?;
+    assert_eq!((printed.print, printed.copy), (2, 0), "the original still");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_printer_gets_the_whole_receipt() -> Checked {
     let (address, printing) = printer(|mut stream| {
         let mut taken = Vec::new();

@@ -258,6 +258,7 @@ async fn compared(till: &Till, bank: &Bank) -> Checked<(Vec<&'static str>, u64)>
     };
     match till.compare_with_bank(bank, tell).await? {
         Compared::Whole(examined) => Ok((told, examined.findings)),
+        Compared::Partly(_, others) => Err(format!("{others} are another bank's").into()),
         Compared::NotAsked(why) => Err(why.into()),
     }
 }

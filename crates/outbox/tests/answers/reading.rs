@@ -20,6 +20,35 @@ fn a_valid_result_is_final_with_the_banks_own_bytes() {
     }
 }
 
+/// The end of a payment holds, whatever stands beside it; but no word is kept that a receipt could not show.
+#[test]
+fn what_is_no_card_and_no_code_is_not_kept_and_the_end_is() {
+    let card = |brand: &str, last4: &str| json!({"brand": brand, "last4": last4});
+    let long = "v".repeat(3_000);
+    let strange = [
+        ("card", card("visa", "4242424242424242")),
+        ("card", card("visa", "")),
+        ("card", card("visa", "424")),
+        ("card", card("visa", "42a2")),
+        ("card", card(&long, "4242")),
+        ("card", card("visa\nTOTAL 0.01", "4242")),
+        ("card", card("vi\u{202e}sa", "4242")),
+        ("card", card(" ", "4242")),
+        ("approval_code", json!(long)),
+        ("approval_code", json!("")),
+        ("approval_code", json!("8F\u{1b}@")),
+    ];
+    for (member, value) in strange {
+        let given = with(payment("approved"), member, value.clone());
+        let Reading::Final { outcome: Outcome::Approved, result } = reads(&ok(201, &given)) else {
+            panic!("{member} {value} lost the bank's word")
+        };
+        let mut kept = payment("approved");
+        kept.as_object_mut().unwrap().remove(member);
+        assert_eq!(serde_json::from_str::<Value>(&result).unwrap(), kept, "{member} {value}");
+    }
+}
+
 #[test]
 fn a_result_that_is_not_ours_is_no_answer() {
     let approved = || payment("approved");

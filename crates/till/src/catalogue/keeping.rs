@@ -2,6 +2,7 @@
 
 use crate::{TillError, Unit, amounts::format_amount, audit, audit::Signature, columns, editing::PRICE_MAX, settings};
 use checkout::Rate;
+use protocol::{holds_card_number, is_unseen};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -92,7 +93,7 @@ pub(super) fn price_range(written: impl Fn(i64) -> String) -> String {
 
 fn check_code(what: &'static str, code: &str) -> Result<(), Fault> {
     let fits = (1..=CODE_CHARS_MAX).contains(&code.chars().count());
-    if !fits || code.chars().any(|c| c.is_whitespace() || c.is_control()) {
+    if !fits || code.contains(|c: char| c.is_whitespace() || is_unseen(c)) {
         return Err((what, format!("must have 1 to {CODE_CHARS_MAX} characters, and no space among them")));
     }
     Ok(())
@@ -100,11 +101,14 @@ fn check_code(what: &'static str, code: &str) -> Result<(), Fault> {
 
 fn check_name(name: &str) -> Result<(), Fault> {
     let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
-    if !fits || name.trim() != name || name.chars().any(char::is_control) {
+    if !fits || name.trim() != name || name.contains(is_unseen) {
         return Err((
             "name",
             format!("must have 1 to {NAME_CHARS_MAX} characters on one line, and no space around them"),
         ));
+    }
+    if holds_card_number(name) {
+        return Err(("name", "must not hold the number of a card".to_owned()));
     }
     Ok(())
 }

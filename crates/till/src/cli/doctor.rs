@@ -7,7 +7,7 @@ use till::{Bank, Compared, Finding, Till, Told};
 
 /// Something was found.
 const FOUND: u8 = 1;
-/// Nothing was found, and the bank could not be asked.
+/// Nothing was found, and the bank could not be asked, or not about all.
 const NOT_ASKED: u8 = 3;
 
 /// Findings that wait to be printed.
@@ -32,12 +32,16 @@ pub(super) async fn doctor(till: &Till, bank: Option<Bank>, as_json: bool) -> Re
     let found = printing.join().map_err(|_| anyhow::anyhow!("what was found could not be printed"))??;
     let (file, compared) = (file?, compared.transpose()?);
     let not_asked = match &compared {
-        Some(Compared::NotAsked(why)) => Some(why),
+        Some(Compared::NotAsked(why)) => Some(format!("the bank could not be asked: {why}")),
+        Some(Compared::Partly(_, others)) => Some(format!(
+            "operations of another bank: {others}. They were not compared: name the bank that they were sent to"
+        )),
         _ => None,
     };
     let bank_word = match &compared {
         None => "not named",
         Some(Compared::Whole(_)) => "compared",
+        Some(Compared::Partly(..)) => "compared in part",
         Some(Compared::NotAsked(_)) => "not asked",
     };
     if as_json {
@@ -48,8 +52,8 @@ pub(super) async fn doctor(till: &Till, bank: Option<Bank>, as_json: bool) -> Re
         let line = format!("{found}; sales: {}, operations: {}, bank: {bank_word}", file.sales, file.operations);
         Out::new().line(&line)?;
     }
-    if let Some(why) = not_asked {
-        complain(format_args!("the bank could not be asked: {why}"));
+    if let Some(why) = &not_asked {
+        complain(format_args!("{why}"));
     }
     Ok(match (found, not_asked) {
         (0, None) => ExitCode::SUCCESS,

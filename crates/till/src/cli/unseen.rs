@@ -20,8 +20,11 @@ pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
     let mut escaped = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_unseen(c) {
-            // A string takes everything.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+            // Beyond 16 bits it is a pair of escapes.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // A string takes everything.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
         } else {
             escaped.push(c);
         }

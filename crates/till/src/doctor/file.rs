@@ -2,15 +2,19 @@
 
 use super::Notes;
 use crate::{TillError, schema};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 
 /// Lines of SQLite's own about damage: the rest says no more.
 const DAMAGES_MAX: u32 = 20;
+const READ: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Whether SQLite finds its pages, indices and checks whole.
+/// Whether SQLite finds its pages, indices and checks whole. On a connection of its own: the check of a full-text index believes what its
+/// connection remembers of that index, and one that was kept open while another wrote to it finds damage in a whole file.
 pub(super) fn is_whole(conn: &Connection, notes: &mut Notes<'_>) -> Result<bool, TillError> {
-    let mut statement = conn.prepare(&format!("PRAGMA integrity_check({DAMAGES_MAX})"))?;
+    let fresh =
+        conn.path().filter(|path| !path.is_empty()).map(|path| Connection::open_with_flags(path, READ)).transpose()?;
+    let mut statement = fresh.as_ref().unwrap_or(conn).prepare(&format!("PRAGMA integrity_check({DAMAGES_MAX})"))?;
     let mut rows = statement.query([])?;
     let mut is_whole = true;
     while let Some(row) = rows.next()? {

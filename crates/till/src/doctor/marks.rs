@@ -26,7 +26,7 @@ pub(super) fn check(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Till
              UNION ALL
              SELECT 'last_four', {LAST_FOUR}, sales.number, sales.currency {of_operation}
              CROSS JOIN sales ON sales.id = tenders.sale_id
-             WHERE tenders.state IN ('approved', 'declined') AND json_type(operations.result, '$.card.brand') = 'text')
+             WHERE tenders.state IN ('approved', 'declined') AND CASE WHEN json_valid(operations.result) THEN json_type(operations.result, '$.card.brand') END = 'text')
          AS wanted
          WHERE number IS NOT NULL AND value IS NOT NULL AND NOT EXISTS (
              SELECT 1 FROM sale_marks AS mark

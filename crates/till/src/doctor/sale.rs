@@ -80,7 +80,11 @@ pub(super) fn check_all(conn: &Connection, notes: &mut Notes<'_>) -> Result<u64,
     let mut rows = statement.query([])?;
     let mut done = 0;
     while let Some(row) = rows.next()? {
-        check(conn, &facts(row)?, &mut parts, notes)?;
+        let id: String = row.get(0)?;
+        if let Some(facts) = notes.legible(&format!("sale {id}"), facts(row))? {
+            let looked = check(conn, &facts, &mut parts, notes);
+            notes.part(&facts.subject, looked)?;
+        }
         done += 1;
         notes.progress(done, of);
     }
@@ -194,6 +198,9 @@ fn check(conn: &Connection, sale: &Facts, parts: &mut Parts<'_>, notes: &mut Not
 
 fn check_state(sale: &Facts, notes: &mut Notes<'_>) {
     let mut wrong = |what: &str| notes.found("sale-state", &sale.subject, what);
+    if CashRounding::parse(&sale.cash_rounding).is_none() || protocol::Currency::parse(&sale.currency).is_err() {
+        wrong("its currency, or how its cash is rounded, is none that there is");
+    }
     let is_completed = sale.state == "completed";
     match sale.state.as_str() {
         "open" if sale.frozen.is_some() => wrong("it is open, and its figures are frozen"),

@@ -238,7 +238,8 @@ fn check_cash_refunds(conn: &Connection, notes: &mut Notes<'_>) -> Result<(), Ti
         "left the drawer, and was given back to nobody",
     )?;
     found(
-        "SELECT cash.id, cash.amount FROM cash_refunds AS cash JOIN drawer_moves AS moves ON moves.id = cash.id
+        "SELECT cash.id, cash.amount, coalesce(shifts.currency, '') FROM cash_refunds AS cash
+             JOIN drawer_moves AS moves ON moves.id = cash.id LEFT JOIN shifts ON shifts.number = moves.shift
          WHERE cash.shift <> moves.shift LIMIT ?1",
         "was given back in another shift than it left the drawer in",
     )?;

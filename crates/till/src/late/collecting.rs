@@ -12,10 +12,11 @@ use checkout::CashDue;
 use protocol::Amount;
 use rusqlite::{Connection, params};
 use serde_json::json;
+use std::fmt;
 use uuid::Uuid;
 
 /// A payment that collects again what was declined late.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CollectAgain {
     /// The id given when its dialog opened.
     pub tender_id: Uuid,
@@ -23,6 +24,15 @@ pub struct CollectAgain {
     pub late_tender_id: Uuid,
     /// What the card reader gave.
     pub card: String,
+}
+
+impl fmt::Debug for CollectAgain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectAgain")
+            .field("tender_id", &self.tender_id)
+            .field("late_tender_id", &self.late_tender_id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Cash that collects again what was declined late: the customer came back with it.
@@ -126,6 +136,7 @@ pub(crate) fn collect_in_cash(
     row.check_to_collect()?;
     let first = offline::card_tender(tx, row.tender_id)?;
     let sale = sales::by_id(tx, first.sale_id)?;
+    pay::check_tendered(collect.tendered, sale.currency)?;
     shifts::check_cash(tx, sale.currency)?;
     let CashDue { due, rounding } = checkout::cash_due(row.amount, sale.cash).map_err(sale::broken)?;
     if !sale.cash.takes(collect.tendered) {

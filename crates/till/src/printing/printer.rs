@@ -5,6 +5,7 @@
 //! then no more, which is told as a time-out.
 
 use crate::TillError;
+use protocol::is_unseen;
 use serde::Serialize;
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,6 +23,8 @@ use tokio::{
     time::timeout,
 };
 
+/// The longest name that a machine has.
+const HOST_BYTES_MAX: usize = 253;
 /// The port of printers on a network.
 const PORT: u16 = 9100;
 /// How long each part of a print may take.
@@ -68,8 +71,8 @@ impl Printer {
         let wrong =
             TillError::InvalidSetting("a printer's address is a name or an IP address, and perhaps a colon and a port");
         let address = address.trim();
-        let is_plain =
-            |host: &str| !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@');
+        let is_strange = |c: char| c.is_whitespace() || is_unseen(c) || c == '/' || c == '@';
+        let is_plain = |host: &str| (1..=HOST_BYTES_MAX).contains(&host.len()) && !host.contains(is_strange);
         let bare_ip = address.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
         let full = match (address.parse::<SocketAddr>(), bare_ip) {
             (Ok(whole), _) => whole.to_string(),
@@ -162,6 +165,9 @@ pub enum PrintFault {
     /// The disk with the folder is full.
     #[error("no room is left for {0}: make some on that disk")]
     DiskFull(String),
+    /// It is a file, in which each receipt would be hidden behind the one before it.
+    #[error("{0} is a file, and no folder or device: name another in the settings")]
+    NoPlace(String),
     /// Something else, in the system's words.
     #[error("{0} can't be printed to: {1}")]
     Other(String, String),
@@ -180,7 +186,7 @@ impl PrintFault {
             Self::NotFound(_) => "printer-not-found",
             Self::NoPermission(_) => "printer-no-permission",
             Self::DiskFull(_) => "printer-disk-full",
-            Self::Other(..) => "printer-fault",
+            Self::NoPlace(_) | Self::Other(..) => "printer-fault",
         }
     }
 
@@ -193,7 +199,7 @@ impl PrintFault {
     /// Whether to print again may help with nothing else changed.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        !matches!(self, Self::NoPrinter | Self::NoPermission(_))
+        !matches!(self, Self::NoPrinter | Self::NoPermission(_) | Self::NoPlace(_))
     }
 
     fn of(error: &io::Error, whom: String) -> Self {
@@ -275,8 +281,7 @@ fn into_path(path: &Path, job: &Job) -> Result<(), PrintFault> {
         return into_folder(path, job);
     }
     if kind.is_file() {
-        // Each receipt would be hidden behind the one before it.
-        return Err(PrintFault::Other(at(path), "it is a file, and no folder or device".to_owned()));
+        return Err(PrintFault::NoPlace(at(path)));
     }
     let mut device = OpenOptions::new().write(true).open(path).map_err(|error| PrintFault::of(&error, at(path)))?;
     device.write_all(&job.bytes).and_then(|()| device.flush()).map_err(|error| match PrintFault::of(&error, at(path)) {

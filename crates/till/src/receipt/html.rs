@@ -81,7 +81,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
+            c if protocol::is_unseen(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -1,6 +1,7 @@
 //! Pieces as lines of so many columns. Long texts wrap, nothing is cut off, and a figure stands whole.
 
 use super::document::Piece;
+use protocol::is_unseen;
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -75,7 +76,7 @@ fn centred(text: &str, columns: usize) -> String {
 
 /// A text in lines no wider than that, broken between words, and within one only where it is wider than a line. At least one line.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text = seen(text);
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -97,9 +98,15 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// The text as one line that a printer only prints: nothing of it breaks a line, turns one round, or is a word to the printer.
+fn seen(text: &str) -> String {
+    text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).collect()
+}
+
 /// A text at the left, in as many lines as it needs, and one at the right edge of its last line, or of one more.
 fn apart(left: &str, right: &str, columns: usize) -> Vec<String> {
     let mut lines = wrapped(left, columns);
+    let right = &*seen(right);
     if right.is_empty() {
         return lines;
     }
@@ -147,4 +154,23 @@ fn stacked(head: &[String; 4], row: &[String; 4], columns: usize) -> Vec<String>
         lines.extend(indented(apart(&head[at], &row[at], columns - 2), 2));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_breaks_its_line_or_speaks_to_the_printer() {
+        let forged = "x\nTOTAL EUR\u{1b}@\0\u{202e}0.01".to_owned();
+        let pair = Piece::Pair { left: forged.clone(), right: forged.clone(), indent: 0, is_bold: false };
+        let long = Piece::Pair { left: "a".to_owned(), right: "x\n".repeat(60), indent: 0, is_bold: false };
+        let text = Piece::Text { text: forged.clone(), indent: 2, is_bold: false };
+        let centred = Piece::Centred { text: forged, is_bold: false };
+        for piece in [pair, long, text, centred] {
+            let made = lines(&[piece], Paper::Columns42);
+            assert!(made.iter().all(|line| !line.text.contains(is_unseen)), "{made:?}");
+            assert!(made.iter().all(|line| !line.text.starts_with("TOTAL")), "{made:?}");
+        }
+    }
 }

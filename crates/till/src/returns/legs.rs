@@ -2,7 +2,7 @@
 
 use super::{ReturnLeg, listing};
 use crate::{
-    Measure, Operation, Right, TenderKind, TenderState, TillError, audit,
+    Operation, Right, TenderKind, TenderState, TillError, audit,
     audit::Signature,
     clock, late,
     late::Waived,
@@ -268,7 +268,7 @@ pub(crate) fn pay_out(
     }
     let Stuck { refund, leg_of, sale, .. } = stuck(tx, leg_id)?;
     let (amount, rounding) = in_coins(tx, &sale, refund.amount)?;
-    let signature = &rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?;
+    let signature = &rights::allow_amount(tx, signature, Right::CashOut, (amount, sale.currency))?;
     hand_over(
         tx,
         signature,

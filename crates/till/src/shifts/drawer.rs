@@ -183,7 +183,7 @@ pub(crate) fn make_move(tx: &Connection, signature: &Signature, new: &NewDrawerM
     let shift = needed(tx)?;
     let signature = &match new.opening {
         DrawerOpening::In(_) => signature.clone(),
-        DrawerOpening::Out(_) => rights::allow(tx, signature, Right::CashOut, Measure::Amount(amount))?,
+        DrawerOpening::Out(_) => rights::allow_amount(tx, signature, Right::CashOut, (amount, shift.currency))?,
         DrawerOpening::NoSale => rights::allow(tx, signature, Right::NoSale, Measure::Whole)?,
     };
     if kind != DrawerMoveKind::NoSale {

@@ -1,7 +1,7 @@
 //! The doctor finds nothing in a file that the till wrote, and names what was changed past it.
 
 use super::{Checked, Scene};
-use crate::{CashPayment, Charge, Examined, Finding, Refund, State, Told, clock};
+use crate::{ArticleQuery, CashPayment, Charge, Examined, Finding, Refund, State, Told, clock};
 use protocol::{Amount, CardToken, Currency};
 use rusqlite::Connection;
 use std::{
@@ -65,6 +65,62 @@ async fn a_file_that_the_till_wrote_is_right() -> Checked {
     let (examined, found) = found(&scene).await?;
     assert_eq!(found, []);
     assert_eq!((examined.sales, examined.operations), (4, 4));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_connection_remembers_of_the_search_is_no_damage() -> Checked {
+    // More often than there are connections, so that each has looked.
+    const LOOKS: usize = 12;
+    let scene = shop().await?;
+    let till = &scene.till;
+    for name in ["Espresso doppio", "Ristretto", "Lungo"] {
+        for _ in 0..LOOKS {
+            assert_eq!(found(&scene).await?.1, []);
+        }
+        let mut article = till.article("CAF-101").await?;
+        article.name = name.to_owned();
+        till.save_article(Some("CAF-101"), article).await?;
+        for _ in 0..LOOKS {
+            assert_eq!(found(&scene).await?.1, [], "after {name}");
+            let query = ArticleQuery { text: name.to_owned(), category: None };
+            assert_eq!(till.articles(query).await?.articles.len(), 1, "{name}");
+        }
+    }
+    Ok(())
+}
+
+/// What is no word of its column, in each table that the doctor reads: each row is named, and the others are looked at all the same.
+#[tokio::test]
+async fn a_word_that_there_is_not_is_named_and_the_rest_is_looked_at() -> Checked {
+    for change in [
+        "UPDATE operations SET state = 'approveZ' WHERE state = 'approved'",
+        "UPDATE operations SET kind = 'gift' WHERE state = 'approved'",
+        "UPDATE operations SET currency = 'euro' WHERE state = 'approved'",
+        "UPDATE operations SET result = '{\"id\":' WHERE state = 'approved'",
+        "UPDATE operations SET intent_id = x'00' WHERE state = 'approved'",
+        "UPDATE operations SET key = x'0102' WHERE state = 'declined'",
+        "UPDATE sales SET currency = 'euro' WHERE number = 2",
+        "UPDATE sales SET cash_rounding = 'never' WHERE number = 2",
+        "UPDATE tenders SET kind = 'shell' WHERE state = 'approved'",
+        "UPDATE tenders SET state = 'maybe' WHERE state = 'approved'",
+        "UPDATE refunds SET state = 'maybe'",
+        "UPDATE lines SET quantity = -1 WHERE sale_id = (SELECT id FROM sales WHERE number = 2)",
+        "UPDATE lines SET tax_rate = -7 WHERE sale_id = (SELECT id FROM sales WHERE number = 2)",
+        "UPDATE rights SET name = 'fly' WHERE name = 'refund' AND role = 'cashier'",
+        "UPDATE audit SET who = '' WHERE seq = 2",
+        "UPDATE settings SET value = 'euro' WHERE name = 'currency'",
+    ] {
+        let scene = shop().await?;
+        tamper(scene.dir.path(), change)?;
+        tamper(scene.dir.path(), "UPDATE counters SET last = 7 WHERE name = 'receipt'")?;
+        tamper(scene.dir.path(), "UPDATE operations SET amount = 1 WHERE state = 'saved' AND kind = 'payment'")?;
+        let (_, found) = found(&scene).await?;
+        let codes: Vec<_> = found.iter().map(|finding| finding.code).collect();
+        assert!(codes.contains(&"counter-wrong") && codes.contains(&"operation-request"), "{change}: {found:#?}");
+        let others = ["counter-wrong", "operation-request", "tender-amount", "file-damaged"];
+        assert!(codes.iter().any(|code| !others.contains(code)), "{change}: {found:#?}");
+    }
     Ok(())
 }
 

@@ -21,6 +21,8 @@ const CLOCKS_APART: SignedDuration = SignedDuration::from_hours(48);
 pub enum Compared {
     /// All was compared.
     Whole(Examined),
+    /// All that are this bank's were compared, and so many operations are another bank's: name that one for them.
+    Partly(Examined, u64),
     /// The bank could not be asked, with why. What was found before was told.
     NotAsked(String),
 }
@@ -49,7 +51,10 @@ impl Till {
         let transport = HttpTransport::new(bank).map_err(|error| TillError::NoBank(error.to_string()))?;
         let mut notes = Notes::new(&mut tell);
         match self.compare(&transport, &mut notes).await {
-            Ok(operations) => Ok(Compared::Whole(Examined { sales: 0, operations, findings: notes.findings })),
+            Ok((operations, others)) => {
+                let examined = Examined { sales: 0, operations, findings: notes.findings };
+                Ok(if others == 0 { Compared::Whole(examined) } else { Compared::Partly(examined, others) })
+            }
             Err(Stopped::Bank(why)) => Ok(Compared::NotAsked(why)),
             Err(Stopped::Till(error)) => Err(error),
         }
@@ -79,10 +84,11 @@ impl Till {
         self.change(move |tx, signature| acknowledging::acknowledge(tx, signature, &payment, &reason, &read)).await
     }
 
-    async fn compare(&self, transport: &HttpTransport, notes: &mut Notes<'_>) -> Result<u64, Stopped> {
+    /// How many operations were compared, and how many are another bank's.
+    async fn compare(&self, transport: &HttpTransport, notes: &mut Notes<'_>) -> Result<(u64, u64), Stopped> {
         let policy: Policy = known(ask(transport, POLICY_PATH).await)?;
         let bank = BankIdentity { bank_id: policy.bank_id, merchant: policy.merchant };
-        let (mut after_seq, mut compared, mut first_at) = (None, 0, None::<Timestamp>);
+        let (mut after_seq, mut compared, mut others, mut first_at) = (None, 0, 0, None::<Timestamp>);
         loop {
             let filter = Filter { after_seq, limit: PAGE, ..Filter::default() };
             let page = self.read(move |conn| Ok(outbox::list(conn, filter)?)).await?;
@@ -93,15 +99,17 @@ impl Till {
                 // What belongs to another bank is not this one's to know.
                 let is_other = operation.bank_id.is_some_and(|id| id != bank.bank_id)
                     || operation.merchant.as_ref().is_some_and(|merchant| *merchant != bank.merchant);
-                if !is_other {
-                    let theirs = look_up(transport, &operation.key).await?;
-                    notes.tell_of(doctor::operation(&operation, &theirs));
-                    compared += 1;
+                if is_other {
+                    others += 1;
+                    continue;
                 }
+                let theirs = look_up(transport, &operation.key).await?;
+                notes.tell_of(doctor::operation(&operation, &theirs));
+                compared += 1;
             }
         }
         self.compare_payments(transport, first_at, notes).await?;
-        Ok(compared)
+        Ok((compared, others))
     }
 
     /// Goes through the bank's list, newest first, back to before this till's first operation.

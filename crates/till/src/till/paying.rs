@@ -80,7 +80,7 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::NotFound`], [`TillError::AlreadyFinal`] where it ended otherwise, [`TillError::AcceptedOffline`],
-    /// [`TillError::Storage`] where nothing was saved, [`TillError::Unreadable`] where that can't be told.
+    /// [`TillError::NotAllowed`] where it needs a person's look and who acts may not write payments off, [`TillError::Storage`] where nothing was saved, [`TillError::Unreadable`] where that can't be told.
     pub async fn cancel(&self, key: Key) -> Result<Operation, TillError> {
         let change = move |tx: &Connection, signature: &Signature| cancelling::cancel(tx, signature, key);
         let done = self.change_or_find(change, move |conn| cancelling::done(conn, key)).await?;

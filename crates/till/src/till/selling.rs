@@ -25,8 +25,8 @@ impl Till {
     ///
     /// # Errors
     /// [`TillError::UnknownArticle`], [`TillError::PriceNeeded`] where the article has no price: then [`Till::add_at_price`],
-    /// [`TillError::InvalidQuantity`], [`TillError::InvalidBarcode`] where a code was misread, or
-    /// [`TillError::SaleFrozen`] while the sale in front is under payment.
+    /// [`TillError::InvalidQuantity`], [`TillError::InvalidBarcode`] where a code was misread, [`TillError::OtherTerms`] where the sale in
+    /// front was begun before the shop's currency or tax rule changed, or [`TillError::SaleFrozen`] while it is under payment.
     pub async fn add_article(&self, code: &str, quantity: Option<&str>) -> Result<Sale, TillError> {
         self.ring_up(code, quantity, None).await
     }
