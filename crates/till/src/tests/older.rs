@@ -112,7 +112,7 @@ fn move_down_to_8(file: &Path) -> Checked<Vec<(String, Vec<String>)>> {
     for [kind, name, sql] in objects(&conn)? {
         if kind == "table" && sql.contains("STRICT") {
             let columns = conn.prepare(&format!("SELECT * FROM {name}"))?;
-            tables.push((name, columns.column_names().into_iter().map(str::to_owned).collect()));
+            tables.push((name, columns.column_names().map(str::to_owned).collect()));
         }
     }
     Ok(tables)
