@@ -61,6 +61,7 @@ export const payments = {
   },
   /** How an answer, or its absence, was read: the outbox's words. */
   answer: {
+    restored: 'the bank’s payments since the backup are being matched',
     approved: 'approved',
     declined: 'declined',
     cancelled: 'cancelled',

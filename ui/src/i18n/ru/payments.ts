@@ -62,6 +62,7 @@ export const payments: Pick<Catalogue, 'payments' | 'decline' | 'answer' | 'othe
     other: 'Банк покупателя отказал.',
   },
   answer: {
+    restored: 'сверяются платежи банка, сделанные после резервной копии',
     approved: 'одобрено',
     declined: 'отказ',
     cancelled: 'отменено',
