@@ -21,7 +21,7 @@ use crate::{
 const APPLICATION_ID: i32 = 0x4b61_5469;
 
 /// The steps of the schema up to the last version that is old, as they were shipped.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 10] = [
     include_str!("../../crates/outbox/src/migrations/001_outbox.sql"),
     include_str!("../../crates/till/src/migrations/002_till.sql"),
     include_str!("../../crates/outbox/src/migrations/002_outbox.sql"),
@@ -30,6 +30,8 @@ const STEPS: [&str; 8] = [
     include_str!("../../crates/till/src/migrations/006_people.sql"),
     include_str!("../../crates/till/src/migrations/007_refunds.sql"),
     include_str!("../../crates/till/src/migrations/008_receipts.sql"),
+    include_str!("../../crates/till/src/migrations/009_waived.sql"),
+    include_str!("../../crates/till/src/migrations/010_restores.sql"),
 ];
 
 /// A file of an old version.
@@ -44,7 +46,7 @@ struct Old {
 const WRITTEN_BY_2: Option<(u32, &str)> = Some((2, include_str!("old/version_2.sql")));
 
 /// Every version before the newest.
-const OLD: [Old; 8] = [
+const OLD: [Old; 10] = [
     // No till has ever worked with it: a first start left it that died between two steps.
     Old { version: 1, written: None },
     Old { version: 2, written: WRITTEN_BY_2 },
@@ -56,6 +58,8 @@ const OLD: [Old; 8] = [
     Old { version: 6, written: WRITTEN_BY_2 },
     Old { version: 7, written: WRITTEN_BY_2 },
     Old { version: 8, written: WRITTEN_BY_2 },
+    Old { version: 9, written: WRITTEN_BY_2 },
+    Old { version: 10, written: WRITTEN_BY_2 },
 ];
 
 /// The bank that the open operations in the old files were sent to, as SQL writes it.

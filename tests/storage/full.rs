@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The size of the disk. A till's first file and the log in which it is made take two thirds of it.
-const KIB: u32 = 1_536;
+const KIB: u32 = 2_048;
 /// Operations that wait, and how many of them are sent at once.
 const WAITING: usize = 12;
 const AT_ONCE: usize = 4;
